@@ -1,0 +1,59 @@
+# How every target of minfer is built, and two functions that declare one in a line.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+    set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(minfer_flags INTERFACE)
+# The arithmetic of docs/numerics.md depends on these: no contraction but where the source says fma, and no fast-math.
+target_compile_options(minfer_flags INTERFACE -ffp-contract=off -fno-fast-math)
+target_compile_options(minfer_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
+# Diagnostics and __FILE__ name files by their place in the tree, so ccache hits across checkouts.
+target_compile_options(minfer_flags INTERFACE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+target_include_directories(minfer_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+if(MINFER_SANITIZE)
+    target_compile_options(minfer_flags INTERFACE -fsanitize=${MINFER_SANITIZE} -fno-omit-frame-pointer
+                           -fno-sanitize-recover=all)
+    target_link_options(minfer_flags INTERFACE -fsanitize=${MINFER_SANITIZE})
+endif()
+if(MINFER_FUZZ)
+    target_compile_options(minfer_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# minfer_library(NAME SOURCES a.cpp ... [DEPENDS base gguf] [LINK fmt::fmt] [LINK_PRIVATE ...])
+# The static library of one folder of src/. DEPENDS names folders below it (scripts/check-layers checks the includes).
+function(minfer_library name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LINK;LINK_PRIVATE")
+    add_library(minfer_${name} STATIC ${arg_SOURCES})
+    target_link_libraries(minfer_${name} PUBLIC minfer_flags ${arg_LINK} PRIVATE ${arg_LINK_PRIVATE})
+    foreach(dependency ${arg_DEPENDS})
+        target_link_libraries(minfer_${name} PUBLIC minfer_${dependency})
+    endforeach()
+endfunction()
+
+# minfer_test(NAME SOURCES a_test.cpp ... [DEPENDS gguf] [LINK ...] [LABELS oracle] [TIMEOUT seconds])
+# One GoogleTest program; each of its tests is a test of ctest.
+function(minfer_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS")
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 600)
+    endif()
+    add_executable(${name} ${arg_SOURCES})
+    target_link_libraries(${name} PRIVATE minfer_flags minfer_test_support GTest::gtest_main GTest::gmock ${arg_LINK})
+    foreach(dependency ${arg_DEPENDS})
+        target_link_libraries(${name} PRIVATE minfer_${dependency})
+    endforeach()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                         PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()

@@ -1,0 +1,54 @@
+// The program: a table of subcommands. What a command throws becomes one line on standard error and an exit status.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+
+namespace minfer::cli {
+namespace {
+
+std::span<const Command> all_commands() {
+    static const std::vector<Command> table = {};
+    return table;
+}
+
+void print_help() {
+    fmt::print("minfer: the same bits, everywhere\n\nusage:\n");
+    for (const Command& command : all_commands()) fmt::print("  minfer {:<12} {}\n", command.name, command.summary);
+    fmt::print("\n`minfer COMMAND --help` says more of each.\n");
+}
+
+int run(const std::vector<std::string>& args) {
+    if (args.empty() || args[0] == "--help" || args[0] == "-h") {
+        print_help();
+        return args.empty() ? 2 : 0;
+    }
+    std::string prefix = "minfer";
+    try {
+        for (const Command& command : all_commands()) {
+            if (command.name != args[0]) continue;
+            prefix = fmt::format("minfer {}", command.name);
+            return command.run({args.begin() + 1, args.end()});
+        }
+        throw UsageError(fmt::format("unknown command '{}'; see minfer --help", args[0]));
+    } catch (const UsageError& e) {
+        fmt::print(stderr, "{}: {}\n", prefix, e.what());
+        return 2;
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "{}: {}\n", prefix, e.what());
+        return 1;
+    }
+}
+
+}  // namespace
+}  // namespace minfer::cli
+
+int main(int argc, char** argv) { return minfer::cli::run({argv + 1, argv + argc}); }
