@@ -42,8 +42,9 @@ function(minfer_library name)
     endforeach()
 endfunction()
 
-# minfer_test(NAME SOURCES a_test.cpp ... [DEPENDS gguf] [LINK ...] [LABELS oracle] [TIMEOUT seconds])
-# One GoogleTest program; each of its tests is a test of ctest.
+# minfer_test(NAME SOURCES a_test.cpp ... [DEPENDS gguf] [LINK ...] [LABELS bits] [TIMEOUT seconds])
+# One GoogleTest program; each of its tests is a test of ctest. LABELS say which further builds run it as well
+# (scripts/test): `bits` clang, `hostile` AddressSanitizer and UBSan, `threads` ThreadSanitizer.
 function(minfer_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS")
     if(NOT arg_TIMEOUT)
@@ -54,6 +55,14 @@ function(minfer_test name)
     foreach(dependency ${arg_DEPENDS})
         target_link_libraries(${name} PRIVATE minfer_${dependency})
     endforeach()
+    foreach(label ${arg_LABELS})
+        add_dependencies(minfer_tests_${label} ${name})
+    endforeach()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                          PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
+
+# What `scripts/test clang`, `asan` and `tsan` build of the tests.
+foreach(label bits hostile threads)
+    add_custom_target(minfer_tests_${label})
+endforeach()
