@@ -1,0 +1,63 @@
+// Causal attention of queries over cells of a KV cache, by tiles of 64 keys (Dao et al. 2022, for the merge).
+// Rounding: docs/numerics.md, "Attention". A token's result depends on its query and on the keys and values it sees, in
+// their order; not on the cells they lie in, the batch, the chunk or the threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "backend/cpu/scratch.h"
+#include "base/threads.h"
+
+namespace minfer::cpu {
+
+struct Kernels;
+
+// How a cell keeps its floats. A head's row of another type than f32 is decoded to floats before it is used, so the
+// arithmetic below is one; f16 and q8_0 rows join with their cell formats in src/kv.
+enum class CellType : uint8_t { f32 };
+
+// k, v [n_cell][n_head_kv][head_dim], borrowed.
+struct KvCells {
+    CellType type = CellType::f32;
+    const void* k = nullptr;
+    const void* v = nullptr;
+    size_t n_cell = 0;
+};
+
+// What one token sees: the first n_visible of its sequence's cells, which are listed in the sequence's own order. The
+// token itself is among them. n_visible >= 1.
+struct VisibleCells {
+    std::span<const int32_t> cells;
+    size_t n_visible = 0;
+};
+
+struct AttentionShape {
+    size_t n_head = 0, n_head_kv = 0;  // query head h reads key head h / (n_head / n_head_kv)
+    size_t head_dim = 0;
+    float scale = 0;  // multiplies each query-key product; 1 / sqrt(head_dim) in all models so far
+};
+
+// q, out [n_token][n_head][head_dim], apart from each other; visible [n_token].
+// Throws ShapeError if sizes do not fit, n_head_kv does not divide n_head, a token sees nothing or more than its list
+// has, or a cell is not in [0, n_cell).
+void attention(const Kernels& kernels, ThreadPool& pool, const AttentionShape& shape, std::span<const float> q,
+               const KvCells& kv, std::span<const VisibleCells> visible, std::span<float> out, Scratch& scratch);
+
+inline constexpr size_t kAttentionTile = 64;
+
+// The softmax of some keys, not yet divided: out = sum of exp(score - max) * v, sum = sum of exp(score - max).
+struct TileResult {
+    float max, sum;
+};
+
+// One query over one tile: k and v point to n_key (1 .. 64) rows of head_dim floats. out [head_dim].
+TileResult attention_tile_reference(const float* q, const float* const* k, const float* const* v, size_t n_key,
+                                    size_t head_dim, float scale, float* out);
+// Merges the tile `next`, `next_out` into `total`, `out`, which are of the tiles before it.
+void attention_merge_reference(TileResult* total, float* out, TileResult next, const float* next_out, size_t head_dim);
+// out[i] = out[i] / sum.
+void attention_finish_reference(float sum, float* out, size_t head_dim);
+
+}  // namespace minfer::cpu

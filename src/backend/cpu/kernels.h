@@ -1,0 +1,82 @@
+// The sets of row and tile functions that operators are made of. Each set is the same source compiled for one
+// instruction set, except the scalar one, which is the definition the others are tested against, bit for bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "backend/cpu/attention.h"
+#include "backend/cpu/quantize_activations.h"
+#include "backend/cpu/weights.h"
+#include "base/cpu_features.h"
+
+namespace minfer::cpu {
+
+// Rows of W that one matmul kernel takes at a time: a lane of a vector is an output row.
+inline constexpr size_t kPanelRows = 16;
+
+// The x of a matmul. x [n_token][n_in], and for weights that are integers what quantize_row makes of it:
+// q [n_token][n_in], d [n_token][n_in / block], sums16 [n_token][n_in / 16], sums32 [n_token][n_in / 32].
+struct Activations {
+    const float* x = nullptr;
+    const int8_t* q = nullptr;
+    const float* d = nullptr;
+    const int16_t* sums16 = nullptr;
+    const int16_t* sums32 = nullptr;
+    size_t n_in = 0;
+    size_t block = 0;  // 32, 256, or 0 where only x is used
+};
+
+// Matmul of one weight type. Two shapes that give the same bits.
+struct MatmulKernels {
+    // One token: out[0 .. 15] = the 16 rows that start at `rows` and lie `row_bytes` apart, times token `token`. May
+    // prefetch, but not read, past them.
+    void (*rows)(const std::byte* rows, size_t row_bytes, const Activations& x, size_t token, float* out) = nullptr;
+    // Many tokens: unpacks the 16 rows into `panel` (panel.h; panel_bytes() long, 64-aligned) ...
+    void (*pack)(const std::byte* rows, size_t row_bytes, size_t n_in, std::byte* panel) = nullptr;
+    // ... and multiplies n_token tokens from `token` on: out[t * out_stride + r] for t < n_token, r < 16. Null in a set
+    // that has only `rows`.
+    void (*panel)(const std::byte* panel, const Activations& x, size_t token, size_t n_token, float* out,
+                  size_t out_stride) = nullptr;
+};
+
+inline constexpr size_t kWeightTypes = 15;
+// The place of a type in Kernels::matmul. Throws UnsupportedError for a type that supports_weights() refuses.
+size_t weight_index(gguf::TensorType type);
+
+struct Kernels {
+    std::string_view name;
+    CpuFeatures needs;
+
+    void (*rms_norm_row)(const float* x, const float* weight, float eps, float* out, size_t dim);
+    void (*add_row)(const float* a, const float* b, float* out, size_t n);
+    void (*mul_row)(const float* a, const float* b, float* out, size_t n);
+    void (*silu_row)(const float* x, float* out, size_t n);
+    void (*swiglu_row)(const float* gate, const float* up, float* out, size_t n);
+    void (*rope_interleaved)(const float* x, const float* bias, const float* cos, const float* sin, float* out,
+                             size_t n_rot, size_t head_dim);
+    void (*rope_halves)(const float* x, const float* bias, const float* cos, const float* sin, float* out, size_t n_rot,
+                        size_t head_dim);
+    void (*quantize_row)(const float* x, size_t n_in, size_t block, const QuantizedRow& out);
+    TileResult (*attention_tile)(const float* q, const float* const* k, const float* const* v, size_t n_key,
+                                 size_t head_dim, float scale, float* out);
+    void (*attention_merge)(TileResult* total, float* out, TileResult next, const float* next_out, size_t head_dim);
+    void (*attention_finish)(float sum, float* out, size_t head_dim);
+    MatmulKernels matmul[kWeightTypes];
+};
+
+// Every set of this build, best first; the last is "scalar", which needs nothing.
+std::span<const Kernels* const> all_kernels();
+const Kernels& scalar_kernels();
+
+// What `kernels` needs and `features` lack, in words ("avx512bw, avx512vl"); empty where it can run.
+std::string missing_features(const Kernels& kernels, const CpuFeatures& features);
+
+// The best set that `features` can run, or the one named `forced`. Throws UsageError for a name that is not in the
+// list, UnsupportedError for a set that this CPU (or MINFER_NO_AVX2, MINFER_NO_AVX512; base/cpu_features.h) rules out.
+const Kernels& choose_kernels(const CpuFeatures& features, std::string_view forced = {});
+
+}  // namespace minfer::cpu

@@ -1,0 +1,31 @@
+// out = x * W^T, for weights of any type in GGUF's layout. Rounding: docs/numerics.md, "Matrix multiplication": one
+// chain of fma an output, in ascending order, so the bits depend on neither kernels, threads nor the batch.
+#pragma once
+
+#include <span>
+
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/scratch.h"
+#include "backend/cpu/weights.h"
+#include "base/threads.h"
+
+namespace minfer::cpu {
+
+// x [n_token][n_in], out [n_token][n_out], apart from each other. n_token may be 0.
+// Throws ShapeError, naming the sizes, where they do not fit, and UnsupportedError for a type that supports_weights()
+// refuses.
+void matmul(const Kernels& kernels, ThreadPool& pool, const Weights& weights, std::span<const float> x,
+            std::span<float> out, Scratch& scratch);
+
+struct MatmulTarget {
+    Weights weights;
+    std::span<float> out;  // [n_token][n_out]
+};
+
+// The same bits as matmul() for each target in turn, with x rounded to integers once and one parallel region: Q, K and
+// V of one token, or gate and up. All targets have one n_in; their types may differ. At most kMaxTargets.
+inline constexpr size_t kMaxTargets = 4;
+void matmul_shared(const Kernels& kernels, ThreadPool& pool, std::span<const MatmulTarget> targets,
+                   std::span<const float> x, Scratch& scratch);
+
+}  // namespace minfer::cpu

@@ -1,0 +1,28 @@
+// Memory for the length of one call: activations as integers, panels of weights, tiles of attention. It grows to the
+// largest call seen and then stays, so a decode step after the first allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace minfer::cpu {
+
+class Scratch {
+  public:
+    static constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
+
+    // At least `n` bytes at a multiple of kAlignment, with any content; valid until the next call.
+    std::span<std::byte> take(size_t n);
+    size_t capacity() const { return capacity_; }
+
+  private:
+    struct Free {
+        void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t(kAlignment)); }
+    };
+    std::unique_ptr<std::byte[], Free> bytes_;
+    size_t capacity_ = 0;
+};
+
+}  // namespace minfer::cpu
