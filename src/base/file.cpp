@@ -1,0 +1,207 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <random>
+#include <utility>
+
+#include "base/error.h"
+
+namespace minfer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxTransfer = size_t(1) << 30;  // Linux moves at most 2 GiB in a call
+
+uint64_t page_size() {
+    static const auto size = uint64_t(sysconf(_SC_PAGESIZE));
+    return size;
+}
+
+std::string random_suffix() {
+    std::random_device device;
+    return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+// The path with its own symbolic link followed, so that a new file replaces the file and not the link.
+std::string link_target(const std::string& path) {
+    std::error_code error;
+    if (!fs::is_symlink(path, error)) return path;
+    const fs::path target = fs::canonical(path, error);
+    return error ? path : target.string();
+}
+
+}  // namespace
+
+FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+    if (this != &other) {
+        close();
+        fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+}
+
+FileDescriptor::~FileDescriptor() { close(); }
+
+void FileDescriptor::close() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+File File::open(const std::string& path) {
+    File file;
+    file.path_ = path;
+    file.fd_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.fd_.is_open()) throw IoError(path, "open", errno);
+    struct stat status = {};
+    if (fstat(file.fd(), &status) != 0) throw IoError(path, "ask for its size", errno);
+    if (S_ISDIR(status.st_mode)) throw IoError(path, "read", EISDIR);
+    if (!S_ISREG(status.st_mode)) throw IoError(path, "read by position, as it is no regular file", ESPIPE);
+    file.size_ = uint64_t(status.st_size);
+    return file;
+}
+
+void File::pread_exact(uint64_t offset, std::span<std::byte> out) const {
+    while (!out.empty()) {
+        const ssize_t n = pread(fd(), out.data(), std::min(out.size(), kMaxTransfer), off_t(offset));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) throw IoError(path_, fmt::format("read {} bytes at {}", out.size(), offset), errno);
+        if (n == 0)
+            throw IoError(path_, fmt::format("read {} bytes at {}, where it ends", out.size(), offset), ENODATA);
+        offset += uint64_t(n);
+        out = out.subspan(size_t(n));
+    }
+}
+
+bool File::is_same_file(const std::string& path) const {
+    struct stat mine = {}, other = {};
+    if (fstat(fd(), &mine) != 0) throw IoError(path_, "ask for its identity", errno);
+    if (stat(path.c_str(), &other) != 0) return false;
+    return mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
+}
+
+MappedFile::MappedFile(const File& file) : size_(size_t(file.size())) {
+    if (size_ == 0) return;  // an empty mapping is an error to the system
+    void* mapped = mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.fd(), 0);
+    if (mapped == MAP_FAILED) throw IoError(file.path(), "map", errno);
+    data_ = static_cast<const std::byte*>(mapped);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+}
+
+MappedFile::~MappedFile() {
+    if (data_) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::advise(uint64_t offset, uint64_t length, Advice advice) const {
+    if (offset >= size_ || length == 0) return;
+    const int flag = advice == Advice::Sequential ? MADV_SEQUENTIAL
+                     : advice == Advice::Random   ? MADV_RANDOM
+                     : advice == Advice::WillNeed ? MADV_WILLNEED
+                                                  : MADV_NORMAL;
+    const uint64_t first = offset / page_size() * page_size();
+    const uint64_t last = length < size_ - offset ? offset + length : size_;
+    madvise(const_cast<std::byte*>(data_) + first, size_t(last - first), flag);
+}
+
+void MappedFile::release(uint64_t offset, uint64_t length) const {
+    if (offset >= size_) return;
+    const bool to_the_end = length >= size_ - offset;
+    const uint64_t first = (offset + page_size() - 1) / page_size() * page_size();
+    const uint64_t last = to_the_end ? size_ : (offset + length) / page_size() * page_size();
+    if (first < last) madvise(const_cast<std::byte*>(data_) + first, size_t(last - first), MADV_DONTNEED);
+}
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+    const std::string destination = link_target(path);
+    struct stat status = {};
+    if (stat(destination.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+        throw IoError(path, "replace", S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
+    const fs::path folder = fs::path(destination).parent_path();
+    folder_ = folder.empty() ? std::string(".") : folder.string();
+    // A nameless file needs a file system that has them and /proc to give it a name later.
+    if (access("/proc/self/fd", F_OK) == 0)
+        fd_ = FileDescriptor(::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
+    if (fd_.is_open()) return;
+    temporary_ = fmt::format("{}.{}.tmp", destination, random_suffix());
+    fd_ = FileDescriptor(::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666));
+    if (!fd_.is_open()) throw IoError(path, "create", errno);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      folder_(std::move(other.folder_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      fd_(std::move(other.fd_)),
+      position_(other.position_),
+      published_(std::exchange(other.published_, true)) {}
+
+AtomicFile::~AtomicFile() {
+    if (!published_ && !temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void AtomicFile::pwrite(uint64_t offset, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = ::pwrite(fd_.get(), bytes.data(), std::min(bytes.size(), kMaxTransfer), off_t(offset));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) throw IoError(path_, "write", errno);
+        offset += uint64_t(n);
+        bytes = bytes.subspan(size_t(n));
+    }
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+    pwrite(position_, bytes);
+    position_ += bytes.size();
+}
+
+void AtomicFile::write_zeros(uint64_t count) {
+    static constexpr std::array<std::byte, 4096> kZeros = {};
+    while (count > 0) {
+        const auto n = size_t(std::min<uint64_t>(count, kZeros.size()));
+        write(std::span(kZeros).first(n));
+        count -= n;
+    }
+}
+
+void AtomicFile::flush() {
+    if (fsync(fd_.get()) != 0) throw IoError(path_, "flush", errno);
+}
+
+void AtomicFile::publish() {
+    const std::string destination = link_target(path_);
+    if (temporary_.empty()) {
+        // A link cannot replace a file and a rename can, so the file passes through a temporary name.
+        std::string name = fmt::format("{}.{}.tmp", destination, random_suffix());
+        const std::string self = fmt::format("/proc/self/fd/{}", fd_.get());
+        if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0)
+            throw IoError(path_, "name", errno);
+        temporary_ = std::move(name);
+    }
+    if (rename(temporary_.c_str(), destination.c_str()) != 0) throw IoError(path_, "rename onto", errno);
+    published_ = true;
+    fd_.close();
+    // The new name itself is on the disk once its folder is. Some file systems cannot flush a folder: no loss of bytes.
+    const FileDescriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.is_open() && fsync(folder.get()) != 0 && errno != EINVAL)
+        throw IoError(path_, "flush the folder of", errno);
+}
+
+}  // namespace minfer

@@ -1,0 +1,114 @@
+// Files: read by position, mapped, and written so that they are whole or absent. Every failure is an IoError that names
+// the path.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace minfer {
+
+// An open file descriptor, closed at the end of its life.
+class FileDescriptor {
+  public:
+    FileDescriptor() = default;
+    explicit FileDescriptor(int fd) : fd_(fd) {}
+    FileDescriptor(FileDescriptor&& other) noexcept;
+    FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+    ~FileDescriptor();
+
+    int get() const { return fd_; }
+    bool is_open() const { return fd_ >= 0; }
+    void close();
+
+  private:
+    int fd_ = -1;
+};
+
+// A regular file open for reading. Reads go by position, so threads may share one.
+class File {
+  public:
+    // Throws IoError where the file does not open or is no regular file.
+    static File open(const std::string& path);
+
+    const std::string& path() const { return path_; }
+    uint64_t size() const { return size_; }  // when it was opened
+    int fd() const { return fd_.get(); }
+
+    // Fills `out` with the bytes from `offset` on; an end of file before that is an IoError too.
+    void pread_exact(uint64_t offset, std::span<std::byte> out) const;
+
+    // Whether `path` names this very file, by whatever name. False where `path` does not exist.
+    bool is_same_file(const std::string& path) const;
+
+  private:
+    File() = default;
+
+    std::string path_;
+    FileDescriptor fd_;
+    uint64_t size_ = 0;
+};
+
+// A whole file mapped for reading. A disk error while its bytes are touched is a signal (SIGBUS), so tools that check
+// or copy files use File instead.
+class MappedFile {
+  public:
+    enum class Advice { Normal, Sequential, Random, WillNeed };
+
+    MappedFile() = default;
+    explicit MappedFile(const File& file);
+    static MappedFile open(const std::string& path) { return MappedFile(File::open(path)); }
+    MappedFile(MappedFile&& other) noexcept;
+    MappedFile& operator=(MappedFile&& other) noexcept;
+    ~MappedFile();
+
+    // Valid as long as this object; starts on a page.
+    std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+    // Hints on bytes [offset, offset + length), widened to whole pages. They change no byte and their failure is no
+    // error.
+    void advise(uint64_t offset, uint64_t length, Advice advice) const;
+    // Gives the whole pages within the range back to the system; touching them again reads the file again.
+    void release(uint64_t offset, uint64_t length) const;
+
+  private:
+    const std::byte* data_ = nullptr;
+    size_t size_ = 0;
+};
+
+// A file that appears at its path whole, or not at all. It is written under no name where the file system can do that
+// (so even a killed process leaves nothing), else under a temporary name beside its destination.
+class AtomicFile {
+  public:
+    // Throws IoError where the folder cannot be written to, or `path` exists and is no regular file.
+    explicit AtomicFile(const std::string& path);
+    AtomicFile(AtomicFile&& other) noexcept;
+    AtomicFile& operator=(AtomicFile&&) = delete;
+    ~AtomicFile();  // without commit: what was written is gone, and what was at `path` is as it was
+
+    const std::string& path() const { return path_; }
+    uint64_t position() const { return position_; }  // bytes that write() has appended
+
+    void write(std::span<const std::byte> bytes);                    // appends
+    void write_zeros(uint64_t count);                                // appends
+    void pwrite(uint64_t offset, std::span<const std::byte> bytes);  // overwrites; position() stays
+
+    // Flushes the bytes to the disk. After it, publish() moves nothing but a name.
+    void flush();
+    // Gives the file its name, replacing what was there. For several files that belong together: flush all, then
+    // publish.
+    void publish();
+    void commit() {
+        flush();
+        publish();
+    }
+
+  private:
+    std::string path_, folder_, temporary_;  // temporary_ is empty while the file has no name
+    FileDescriptor fd_;
+    uint64_t position_ = 0;
+    bool published_ = false;
+};
+
+}  // namespace minfer
