@@ -1,0 +1,55 @@
+#include "peer_library.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+
+#include "support/support.h"
+
+namespace minfer::test {
+
+using gguf::TensorType;
+
+std::filesystem::path PeerLibrary::path() {
+    return oracles_dir() / "npm/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64/libggml-base.so";
+}
+
+PeerLibrary::PeerLibrary() : library_(dlopen(path().c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (library_ == nullptr) throw std::runtime_error(dlerror());
+}
+
+PeerLibrary::~PeerLibrary() { dlclose(library_); }
+
+void* PeerLibrary::symbol(const std::string& name) const {
+    void* address = dlsym(library_, name.c_str());
+    if (address == nullptr) throw std::runtime_error("no symbol " + name);
+    return address;
+}
+
+std::vector<std::byte> PeerLibrary::encode(TensorType type, std::span<const float> src, int64_t row_length,
+                                           std::span<const float> importance) const {
+    using RowSize = size_t (*)(int, int64_t);
+    using QuantizeChunk = size_t (*)(int, const float*, void*, int64_t, int64_t, int64_t, const float*);
+    const auto row_size = reinterpret_cast<RowSize>(symbol("ggml_row_size"));
+    const auto quantize_chunk = reinterpret_cast<QuantizeChunk>(symbol("ggml_quantize_chunk"));
+    const int64_t n_rows = int64_t(src.size()) / row_length;
+    std::vector<std::byte> out(row_size(int(type), row_length) * size_t(n_rows));
+    const float* weights = importance.empty() ? nullptr : importance.data();
+    if (quantize_chunk(int(type), src.data(), out.data(), 0, n_rows, row_length, weights) != out.size())
+        throw std::runtime_error("ggml_quantize_chunk wrote another size");
+    return out;
+}
+
+void PeerLibrary::decode(TensorType type, const std::byte* row, std::span<float> out) const {
+    using ToFloat = void (*)(const void*, float*, int64_t);
+    using TypeName = const char* (*)(int);
+    const std::string name = reinterpret_cast<TypeName>(symbol("ggml_type_name"))(int(type));
+    const std::string function = type == TensorType::F16    ? "ggml_fp16_to_fp32_row"
+                                 : type == TensorType::BF16 ? "ggml_bf16_to_fp32_row"
+                                                            : "dequantize_row_" + name;
+    reinterpret_cast<ToFloat>(symbol(function))(row, out.data(), int64_t(out.size()));
+}
+
+}  // namespace minfer::test
