@@ -6,7 +6,6 @@
 // In the comments q_i is the small integer of value i of the block, counted from the block's start.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 namespace minfer::quant {
@@ -123,8 +122,7 @@ struct BlockIQ4_XS {
 static_assert(sizeof(BlockIQ4_XS) == 136);
 
 // What a nibble of IQ4_NL and IQ4_XS stands for: steps that widen away from zero, as weights thin out there.
-inline constexpr std::array<int8_t, 16> kIq4Values = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                                      1,    13,   25,  38,  53,  69,  89,  113};
+inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 struct ScaleMin {
     uint8_t scale, min;
