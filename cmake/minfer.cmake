@@ -55,7 +55,7 @@ function(minfer_test name)
     foreach(dependency ${arg_DEPENDS})
         target_link_libraries(${name} PRIVATE minfer_${dependency})
     endforeach()
-    foreach(label ${arg_LABELS})
+    foreach(label IN LISTS arg_LABELS)
         add_dependencies(minfer_tests_${label} ${name})
     endforeach()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
