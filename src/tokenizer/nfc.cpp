@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+#include <compare>
+#include <cstddef>
 #include <stdexcept>
 #include <vector>
 
@@ -16,14 +17,22 @@ int combining_class(utf8proc_int32_t c) { return int(utf8proc_get_property(c)->c
 // Canonical ordering: each run of marks (combining class not 0) sorted by class, marks of one class in their order.
 // utf8proc's own pass is a bubble sort, quadratic in a run's length, and text chooses that length.
 void order_marks(std::vector<utf8proc_int32_t>& text) {
-    for (auto at = text.begin(); at != text.end();) {
-        if (*at < 0x300 || combining_class(*at) == 0) {
-            ++at;
+    struct Mark {
+        int combining_class;
+        size_t place;  // makes the sort stable
+        utf8proc_int32_t character;
+        auto operator<=>(const Mark&) const = default;
+    };
+    std::vector<Mark> run;
+    for (size_t i = 0; i <= text.size(); ++i) {
+        const int c = i < text.size() && text[i] >= 0x300 ? combining_class(text[i]) : 0;
+        if (c != 0) {
+            run.push_back({c, i, text[i]});
             continue;
         }
-        const auto end = std::find_if(at, text.end(), [](auto c) { return combining_class(c) == 0; });
-        std::stable_sort(at, end, [](auto a, auto b) { return combining_class(a) < combining_class(b); });
-        at = end;
+        std::ranges::sort(run);
+        for (size_t k = 0; k < run.size(); ++k) text[i - run.size() + k] = run[k].character;
+        run.clear();
     }
 }
 
