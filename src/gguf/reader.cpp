@@ -48,7 +48,10 @@ void Gguf::index() {
     by_name_.resize(tensors_.size());
     std::iota(by_name_.begin(), by_name_.end(), 0u);
     const auto name = [&](uint32_t i) -> const std::string& { return tensors_[i].name; };
-    std::ranges::stable_sort(by_name_, {}, name);
+    std::ranges::sort(by_name_, [&](uint32_t a, uint32_t b) {
+        const int order = name(a).compare(name(b));
+        return order != 0 ? order < 0 : a < b;
+    });
     const auto twice = std::ranges::adjacent_find(by_name_, {}, name);
     if (twice != by_name_.end()) {
         const TensorInfo &first = tensors_[twice[0]], &second = tensors_[twice[1]];
@@ -67,16 +70,17 @@ Gguf Gguf::open_part(const std::string& path, Access access) {
 Gguf Gguf::open(const std::string& path, Access access) {
     Gguf gguf;
     gguf.metadata_ = gguf.add_part(path, access);
+    // A count of 0 is what llama.cpp's merge leaves behind in a whole file.
     const uint32_t count = split_number(path, gguf.metadata_, kSplitCountKey).value_or(0);
+    const auto name = parse_split_name(path);
+    if (count > 0 && name && name->count != count)
+        throw FormatError(path, "key " + in_quotes(kSplitCountKey), fmt::format("{}", count),
+                          fmt::format("{}, as the file name says", name->count));
     if (count > 1) {
         const std::string no_field = "key " + in_quotes(kSplitNoKey);
-        const auto name = parse_split_name(path);
         if (!name)
             throw FormatError(path, "file name", "no -NNNNN-of-MMMMM.gguf at its end",
                               fmt::format("one, as this is a file of {} parts", count));
-        if (name->count != count)
-            throw FormatError(path, "key " + in_quotes(kSplitCountKey), fmt::format("{}", count),
-                              fmt::format("{}, as the file name says", name->count));
         const auto first_no = split_number(path, gguf.metadata_, kSplitNoKey);
         if (!first_no) throw FormatError(path, no_field, "no such key", "0, in the first part");
         if (*first_no != 0 || name->index != 0)

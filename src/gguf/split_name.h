@@ -13,6 +13,10 @@ constexpr std::string_view kSplitNoKey = "split.no";                       // fr
 constexpr std::string_view kSplitCountKey = "split.count";                 // parts
 constexpr std::string_view kSplitTensorsCountKey = "split.tensors.count";  // of all parts
 
+constexpr bool is_split_key(std::string_view key) {
+    return key == kSplitNoKey || key == kSplitCountKey || key == kSplitTensorsCountKey;
+}
+
 struct SplitName {
     std::string prefix;  // with its folder
     uint32_t index = 0;  // from 0

@@ -1,0 +1,311 @@
+#include "gguf/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "gguf/split_name.h"
+
+namespace minfer::gguf {
+namespace {
+
+constexpr size_t kCopyBytes = size_t(1) << 20;
+constexpr uint32_t kMaxParts = 65535;  // split.count is a u16
+constexpr std::string_view kAlignmentKey = "general.alignment";
+
+uint32_t dimensions_but_trailing_ones(const std::array<uint64_t, kMaxDims>& ne) {
+    uint32_t n = kMaxDims;
+    while (n > 1 && ne[n - 1] == 1) --n;
+    return n;
+}
+
+uint64_t padded(uint64_t bytes, uint32_t alignment) {
+    const auto up = checked_align_up(bytes, alignment);
+    if (!up) throw Error(fmt::format("{} bytes padded to {} are more than 64 bits count", bytes, alignment));
+    return *up;
+}
+
+void check(const TensorSpec& tensor) {
+    const std::string what = "tensor " + in_quotes(tensor.name);
+    if (tensor.name.empty() || tensor.name.size() > kMaxNameBytes)
+        throw Error(fmt::format("{}: a name of {} bytes, expected 1 to {}", what, tensor.name.size(), kMaxNameBytes));
+    if (tensor.name.find('\0') != std::string::npos) throw Error(what + ": a NUL byte in its name");
+    for (uint32_t d = 0; d < kMaxDims; ++d)
+        if (tensor.ne[d] == 0) throw Error(fmt::format("{}: dimension {} is 0, expected at least 1", what, d));
+    const uint32_t least = dimensions_but_trailing_ones(tensor.ne);
+    if (tensor.n_dims != 0 && (tensor.n_dims < least || tensor.n_dims > kMaxDims))
+        throw Error(fmt::format("{}: {} dimensions, expected {} to {}", what, tensor.n_dims, least, kMaxDims));
+    if (tensor.ne[0] % block_size(tensor.type) != 0)
+        throw ShapeError(fmt::format("{}: rows of {} values, expected a multiple of {}, the block of {}", what,
+                                     tensor.ne[0], block_size(tensor.type), type_name(tensor.type)));
+    tensor.nbytes();
+}
+
+class HeaderBytes {
+  public:
+    template <typename T>
+    void number(T value) {
+        append(std::as_bytes(std::span(&value, 1)));
+    }
+    void string(std::string_view text) {
+        number(uint64_t(text.size()));
+        append(std::as_bytes(std::span(text)));
+    }
+    void append(std::span<const std::byte> bytes) {
+        const size_t start = bytes_.size();
+        bytes_.resize(start + bytes.size());
+        std::ranges::copy(bytes, bytes_.begin() + std::ptrdiff_t(start));
+    }
+    std::vector<std::byte> take(uint32_t alignment) {
+        bytes_.resize(size_t(padded(bytes_.size(), alignment)));
+        return std::move(bytes_);
+    }
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+void encode(HeaderBytes& out, const KeyValue& entry) {
+    out.string(entry.key);
+    out.number(uint32_t(entry.value.type()));
+    if (entry.value.is_array()) {
+        out.number(uint32_t(entry.value.item_type()));
+        out.number(entry.value.count());
+    } else if (entry.value.type() == ValueType::String) {
+        out.number(uint64_t(entry.value.bytes().size()));
+    }
+    out.append(entry.value.bytes());
+}
+
+}  // namespace
+
+uint64_t TensorSpec::nbytes() const {
+    uint64_t rows = 1;
+    for (uint32_t d = 1; d < kMaxDims; ++d) {
+        const auto product = checked_mul(rows, ne[d]);
+        if (!product) throw ShapeError(fmt::format("tensor {}: more rows than 64 bits count", in_quotes(name)));
+        rows = *product;
+    }
+    const auto bytes = checked_mul(rows, row_bytes(type, ne[0]));
+    if (!bytes || *bytes > uint64_t(INT64_MAX))
+        throw ShapeError(fmt::format("tensor {}: 2^63 bytes or more", in_quotes(name)));
+    return *bytes;
+}
+
+TensorSpec spec_of(const TensorInfo& tensor) { return {tensor.name, tensor.ne, tensor.type, tensor.n_dims}; }
+
+std::vector<uint32_t> split_assignment(std::span<const TensorSpec> tensors, uint32_t alignment,
+                                       const SplitLimits& limits) {
+    if (limits.max_bytes == 0 || limits.max_tensors == 0)
+        throw Error("a part must hold at least one byte and one tensor");
+    std::vector<uint32_t> parts;
+    parts.reserve(tensors.size());
+    uint32_t part = 0;
+    uint64_t bytes = 0, count = 0;  // in the current part
+    for (const TensorSpec& tensor : tensors) {
+        const uint64_t size = padded(tensor.nbytes(), alignment);
+        if (size > limits.max_bytes)
+            throw Error(fmt::format(
+                "GGUF split: tensor '{}' is {} bytes, larger than the {}-byte part cap — a tensor cannot be "
+                "split across parts; raise --split-max-size (at least {} bytes) or use a smaller-capable format",
+                tensor.name, size, limits.max_bytes, size));
+        if (count > 0 && (size > limits.max_bytes - bytes || count == limits.max_tensors)) {
+            ++part;
+            bytes = count = 0;
+        }
+        bytes += size;
+        ++count;
+        parts.push_back(part);
+    }
+    if (part >= kMaxParts)
+        throw Error(fmt::format("GGUF split: {} parts, more than {}; raise the limits of a part", part + 1, kMaxParts));
+    return parts;
+}
+
+std::vector<std::byte> encode_header(std::span<const KeyValue> metadata, std::span<const TensorSpec> tensors,
+                                     uint32_t alignment) {
+    HeaderBytes out;
+    out.append(std::as_bytes(std::span<const char>("GGUF", 4)));
+    out.number(kVersion);
+    out.number(int64_t(tensors.size()));
+    out.number(int64_t(metadata.size()));
+    for (const KeyValue& entry : metadata) encode(out, entry);
+    uint64_t offset = 0;
+    for (const TensorSpec& tensor : tensors) {
+        const uint32_t n_dims = tensor.n_dims != 0 ? tensor.n_dims : dimensions_but_trailing_ones(tensor.ne);
+        out.string(tensor.name);
+        out.number(n_dims);
+        for (uint32_t d = 0; d < n_dims; ++d) out.number(int64_t(tensor.ne[d]));
+        out.number(uint32_t(tensor.type));
+        out.number(offset);
+        const auto next = checked_add(offset, padded(tensor.nbytes(), alignment));
+        if (!next) throw Error("the tensors together have more bytes than 64 bits count");
+        offset = *next;
+    }
+    return out.take(alignment);
+}
+
+Writer::Writer(std::string path) : path_(std::move(path)) {}
+
+void Writer::set(std::string_view key, Value value) {
+    if (begun_) throw Error("metadata after begin()");
+    if (key.empty()) throw Error("an empty metadata key");
+    const auto at = std::ranges::find(metadata_, key, &KeyValue::key);
+    if (at != metadata_.end())
+        at->value = std::move(value);
+    else
+        metadata_.push_back({std::string(key), std::move(value)});
+}
+
+void Writer::remove(std::string_view key) {
+    if (begun_) throw Error("metadata after begin()");
+    std::erase_if(metadata_, [&](const KeyValue& entry) { return entry.key == key; });
+}
+
+uint32_t Writer::alignment() const {
+    const auto at = std::ranges::find(metadata_, kAlignmentKey, &KeyValue::key);
+    if (at == metadata_.end()) return kDefaultAlignment;
+    const auto alignment = at->value.as<uint32_t>();
+    if (at->value.type() != ValueType::U32 || !alignment || !std::has_single_bit(*alignment))
+        throw Error(
+            fmt::format("key '{}' is {}, expected a u32 that is a power of two", kAlignmentKey, at->value.describe()));
+    return *alignment;
+}
+
+void Writer::add_tensor(TensorSpec tensor) {
+    if (begun_) throw Error("a tensor after begin()");
+    check(tensor);
+    if (!names_.insert(tensor.name).second)
+        throw Error(fmt::format("tensor {}: its name is there already", in_quotes(tensor.name)));
+    tensors_.push_back(std::move(tensor));
+}
+
+void Writer::split(const SplitLimits& limits) { limits_ = limits; }
+
+void Writer::split(std::vector<uint32_t> part_of_tensor) { part_of_tensor_ = std::move(part_of_tensor); }
+
+std::vector<uint32_t> Writer::assignment() const {
+    if (part_of_tensor_.empty()) return split_assignment(tensors_, alignment(), limits_);
+    uint32_t part = 0;
+    for (const uint32_t p : part_of_tensor_) {
+        if (p != part && p != part + 1) throw Error(fmt::format("part {} after part {}", p, part));
+        part = p;
+    }
+    if (part_of_tensor_.size() != tensors_.size() || part_of_tensor_[0] != 0 || part >= kMaxParts)
+        throw Error("the parts do not go with the tensors");
+    return part_of_tensor_;
+}
+
+std::vector<KeyValue> Writer::part_metadata(uint32_t part, uint32_t n_parts) const {
+    std::vector<KeyValue> metadata = metadata_;
+    std::erase_if(metadata, [](const KeyValue& entry) { return is_split_key(entry.key); });
+    if (n_parts == 1) return metadata;
+    metadata.push_back({std::string(kSplitNoKey), Value::scalar(uint16_t(part))});
+    metadata.push_back({std::string(kSplitCountKey), Value::scalar(uint16_t(n_parts))});
+    metadata.push_back({std::string(kSplitTensorsCountKey), Value::scalar(int32_t(tensors_.size()))});
+    return metadata;
+}
+
+std::vector<Writer::PlannedPart> Writer::plan() const {
+    const std::vector<uint32_t> parts = assignment();
+    const uint32_t n_parts = parts.empty() ? 1 : parts.back() + 1;
+    if (n_parts > 1 && tensors_.size() > size_t(INT32_MAX))
+        throw Error("more tensors than split.tensors.count can say");
+    std::string_view prefix = path_;
+    if (prefix.ends_with(".gguf")) prefix.remove_suffix(5);
+    std::vector<PlannedPart> plan(n_parts);
+    for (size_t i = 0; i < parts.size(); ++i) {
+        PlannedPart& part = plan[parts[i]];
+        if (part.n_tensors++ == 0) part.first_tensor = i;
+        part.data_bytes += padded(tensors_[i].nbytes(), alignment());
+    }
+    for (uint32_t i = 0; i < n_parts; ++i) {
+        plan[i].path = n_parts == 1 ? path_ : split_name(prefix, i, n_parts);
+        const auto tensors = std::span(tensors_).subspan(plan[i].first_tensor, plan[i].n_tensors);
+        plan[i].header_bytes = encode_header(part_metadata(i, n_parts), tensors, alignment()).size();
+    }
+    return plan;
+}
+
+void Writer::protect(const Gguf& source) { sources_.push_back(&source); }
+
+void Writer::begin() {
+    if (begun_) throw Error("begin() a second time");
+    plan_ = plan();
+    for (const PlannedPart& part : plan_)
+        for (const Gguf* source : sources_)
+            for (size_t i = 0; i < source->parts().size(); ++i)
+                if (source->file(i).is_same_file(part.path))
+                    throw Error(fmt::format("{} is both input and output; write to another path", part.path));
+    begun_ = true;
+    files_.reserve(plan_.size());
+    start_part();
+}
+
+void Writer::start_part() {
+    const size_t i = files_.size();
+    const PlannedPart& part = plan_[i];
+    AtomicFile& file = files_.emplace_back(part.path);
+    file.write(encode_header(part_metadata(uint32_t(i), uint32_t(plan_.size())),
+                             std::span(tensors_).subspan(part.first_tensor, part.n_tensors), alignment()));
+}
+
+void Writer::end_tensor() {
+    if (n_begun_ == 0) return;
+    const TensorSpec& tensor = tensors_[n_begun_ - 1];
+    if (missing_ != 0)
+        throw Error(fmt::format("tensor {}: {} bytes, expected {}", in_quotes(tensor.name), tensor.nbytes() - missing_,
+                                tensor.nbytes()));
+    files_.back().write_zeros(padded(tensor.nbytes(), alignment()) - tensor.nbytes());
+}
+
+void Writer::begin_tensor(std::string_view name) {
+    if (!begun_) throw Error("a tensor's bytes before begin()");
+    end_tensor();
+    if (n_begun_ == tensors_.size() || tensors_[n_begun_].name != name)
+        throw Error(fmt::format("tensor {} is out of turn, expected {}", in_quotes(name),
+                                n_begun_ == tensors_.size() ? "no more" : in_quotes(tensors_[n_begun_].name)));
+    const PlannedPart& part = plan_[files_.size() - 1];
+    if (n_begun_ == part.first_tensor + part.n_tensors) start_part();
+    missing_ = tensors_[n_begun_].nbytes();
+    ++n_begun_;
+}
+
+void Writer::write(std::span<const std::byte> bytes) {
+    if (n_begun_ == 0) throw Error("bytes before begin_tensor()");
+    if (bytes.size() > missing_) {
+        const TensorSpec& tensor = tensors_[n_begun_ - 1];
+        throw Error(fmt::format("tensor {}: {} bytes or more, expected {}", in_quotes(tensor.name),
+                                tensor.nbytes() - missing_ + bytes.size(), tensor.nbytes()));
+    }
+    files_.back().write(bytes);
+    missing_ -= bytes.size();
+}
+
+void Writer::write_copy(const Gguf& source, const TensorInfo& tensor, const std::function<void(uint64_t)>& copied) {
+    std::vector<std::byte> buffer(size_t(std::min<uint64_t>(kCopyBytes, tensor.nbytes)));
+    for (uint64_t at = 0; at < tensor.nbytes;) {
+        const auto piece = std::span(buffer).first(size_t(std::min<uint64_t>(buffer.size(), tensor.nbytes - at)));
+        source.read(tensor, at, piece);
+        write(piece);
+        at += piece.size();
+        if (copied) copied(piece.size());
+    }
+}
+
+void Writer::commit() {
+    if (!begun_) throw Error("commit() before begin()");
+    end_tensor();
+    if (n_begun_ != tensors_.size())
+        throw Error(fmt::format("{} tensors were written, expected {}; the next is {}", n_begun_, tensors_.size(),
+                                in_quotes(tensors_[n_begun_].name)));
+    for (AtomicFile& file : files_) file.flush();
+    // The first part last: it is the one that a model is opened by.
+    for (size_t i = files_.size(); i-- > 0;) files_[i].publish();
+}
+
+}  // namespace minfer::gguf
