@@ -18,7 +18,8 @@ class Builder {
 
     const GraphParams& params() const { return params_; }
 
-    // Leaves. Asking twice gives the same node.
+    // Leaves. Asking twice gives the same node. (C++ evaluates arguments in any order, so leaves made within the call
+    // of an operator are numbered as the compiler likes; nothing depends on their numbers.)
     NodeId weight(WeightId id);
     NodeId token_ids();
     NodeId positions();

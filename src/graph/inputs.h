@@ -1,6 +1,7 @@
 // The data of one batch, as the leaves of a graph name it (InputKind).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -21,8 +22,15 @@ struct Inputs {
     std::span<const int32_t> of(InputKind kind) const;
 };
 
-// Throws ShapeError, naming input, value and bound, where the data do not fit the parameters, the number of rows of the
-// embedding table or the number of cells. A backend relies on it.
-void check(const Inputs& inputs, const GraphParams& params, size_t n_vocab, size_t n_cells);
+// What the values must stay below.
+struct InputLimits {
+    size_t n_vocab = 0;                   // token ids: rows of the embedding table
+    size_t n_position = size_t(1) << 31;  // positions: any int32 that is not negative
+    size_t n_cells = 0;                   // of the KV cache
+};
+
+// Throws ShapeError, naming input, value and bound, where the data do not fit. Backends rely on it. Reads every cell of
+// the map once.
+void check(const Inputs& inputs, const GraphParams& params, const InputLimits& limits);
 
 }  // namespace minfer::graph
