@@ -15,7 +15,7 @@
 
 namespace minfer::backend {
 
-// A block of a backend's memory. Offsets handed out by the runtime are multiples of kAlignment.
+// A block of a backend's memory. Values lie at multiples of kAlignment, Views of them anywhere.
 constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
 
 class Buffer {

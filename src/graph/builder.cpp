@@ -24,7 +24,7 @@ NodeId Builder::weight(WeightId id) {
     std::optional<NodeId>& node = weight_nodes_[size_t(id)];
     if (!node) {
         const Weight& w = weights_[id];
-        node = graph_.add({Op::Weight, {}, w.shape, DType::Encoded, id, w.name});
+        node = graph_.add({Op::Weight, {}, w.shape, DType::Encoded, WeightAttributes{id, w.type}, w.name});
     }
     return *node;
 }

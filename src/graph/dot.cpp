@@ -46,12 +46,10 @@ std::string to_dot(const Graph& graph, const std::function<std::string(NodeId)>&
     for (size_t i = 0; i < graph.size(); ++i) {
         const Node& node = graph.nodes()[i];
         std::string label = fmt::format("{}\\n{}", op_name(node.op), escaped(node.name));
-        if (node.dtype == DType::Effect)
-            label += "\\neffect";
-        else
-            label += fmt::format("\\n{} {}", dtype_name(node.dtype), to_string(node.shape));
+        label += fmt::format("\\n{}", type_name(node));
+        if (node.dtype != DType::Effect) label += fmt::format(" {}", to_string(node.shape));
         if (note)
-            if (const std::string line = note(NodeId(i)); !line.empty()) label += "\\n" + escaped(line);
+            if (const std::string line = note(NodeId(i)); !line.empty()) label += fmt::format("\\n{}", escaped(line));
         fmt::format_to(append, "    n{} [{} label=\"{}\"{}];\n", i, look(node), label,
                        std::ranges::count(graph.outputs(), NodeId(i)) != 0 ? " peripheries=2" : "");
     }

@@ -4,24 +4,30 @@
 
 #include <utility>
 
-#include "base/error.h"
+#include "gguf/types.h"
 
 namespace minfer::graph {
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}][{}]", shape.rows, shape.dim); }
 
-std::string_view dtype_name(DType dtype) {
-    switch (dtype) {
+std::string_view type_name(const Node& node) {
+    switch (node.dtype) {
         case DType::F32:
             return "f32";
         case DType::I32:
             return "i32";
-        case DType::Encoded:
-            return "encoded";
         case DType::Effect:
             return "effect";
+        case DType::Encoded:
+            break;
     }
-    return "?";
+    return gguf::type_name(node.as<WeightAttributes>().type);
+}
+
+std::string describe(const Node& node) {
+    if (node.dtype == DType::Effect) return fmt::format("'{}' is an effect", node.name);
+    return fmt::format("'{}' is {}{} {}", node.name, node.op == Op::Weight ? "weight " : "", type_name(node),
+                       to_string(node.shape));
 }
 
 NodeId Graph::add(Node node) {
@@ -49,8 +55,7 @@ size_t Graph::n_bytes(NodeId id) const {
         case DType::Encoded:
             break;
     }
-    throw UnsupportedError(
-        fmt::format("{} '{}': an encoded tensor's bytes are its weight's", op_name(node.op), node.name));
+    return node.shape.rows * size_t(gguf::row_bytes(node.as<WeightAttributes>().type, node.shape.dim));
 }
 
 }  // namespace minfer::graph

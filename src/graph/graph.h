@@ -24,7 +24,6 @@ enum class DType : uint8_t {
     Encoded,  // a weight, as its GGUF type says
     Effect,   // nothing: the node is there for what it does, and those that depend on it name it as an input
 };
-std::string_view dtype_name(DType dtype);
 
 struct Node {
     Op op = Op::Input;
@@ -41,6 +40,11 @@ struct Node {
     }
 };
 
+// "'blk.0.attn_q.weight' is weight q4_K [896][896]", "'blk.0.q' is f32 [7][896]"; for messages.
+std::string describe(const Node& node);
+// "f32", "i32", "effect", or the GGUF type of a weight.
+std::string_view type_name(const Node& node);
+
 class Graph {
   public:
     // The node's shape and type must follow from its inputs: Builder and runtime/fuse get them from shape_rules.h.
@@ -55,7 +59,7 @@ class Graph {
 
     // How often each node is an input or an output, by index.
     std::vector<size_t> use_counts() const;
-    // Bytes of a node's values: 0 for an Effect. Throws UnsupportedError for an Encoded node; its Weight knows.
+    // Bytes of a node's values: 0 for an Effect.
     size_t n_bytes(NodeId id) const;
 
   private:

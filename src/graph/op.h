@@ -17,8 +17,8 @@ namespace minfer::graph {
 
 enum class Op : uint8_t {
     // Leaves: nothing computes them.
-    Weight,  // a model tensor [n_out][n_in], or [1][n]; attribute WeightId
-    Input,   // data of the batch; attribute InputKind
+    Weight,  // a model tensor [n_out][n_in], or [1][n]; WeightAttributes
+    Input,   // data of the batch; InputKind
 
     GetRows,  // table weight [n_row][dim], ids [n][1] -> [n][dim], decoded to f32
     RmsNorm,  // x [n][dim], weight [1][k], k a divisor of dim -> [n][dim], each k values by themselves (k = dim: rows)
@@ -59,6 +59,12 @@ enum class InputKind : uint8_t {
     OutputRows,  // [n_output_rows][1], the tokens whose logits are wanted, as rows of the batch
 };
 std::string_view input_name(InputKind kind);
+
+struct WeightAttributes {
+    WeightId id = kNoWeight;
+    gguf::TensorType type = gguf::TensorType::F32;
+    bool operator==(const WeightAttributes&) const = default;
+};
 
 struct RmsNormAttributes {
     float eps = 0;  // > 0, as the model file gives it
@@ -115,7 +121,7 @@ struct ViewAttributes {
     bool operator==(const ViewAttributes&) const = default;
 };
 
-using Attributes = std::variant<std::monostate, WeightId, InputKind, RmsNormAttributes, RopeParams, RopeAttributes,
-                                StoreKvAttributes, AttentionAttributes, ViewAttributes>;
+using Attributes = std::variant<std::monostate, WeightAttributes, InputKind, RmsNormAttributes, RopeParams,
+                                RopeAttributes, StoreKvAttributes, AttentionAttributes, ViewAttributes>;
 
 }  // namespace minfer::graph

@@ -58,11 +58,7 @@ class Rule {
 
     [[noreturn]] void fail(const std::string& expected) const {
         std::string inputs;
-        for (NodeId input : node_.inputs) {
-            const Node& n = graph_[input];
-            fmt::format_to(std::back_inserter(inputs), "{}'{}' is {} {}", inputs.empty() ? "" : ", ", n.name,
-                           dtype_name(n.dtype), to_string(n.shape));
-        }
+        for (NodeId input : node_.inputs) inputs += (inputs.empty() ? "" : ", ") + describe(graph_[input]);
         throw ShapeError(fmt::format("{} '{}': {}; {}", op_name(node_.op), node_.name,
                                      inputs.empty() ? "no inputs" : inputs, expected));
     }

@@ -24,7 +24,7 @@ TEST(Dot, IsTheRecordedText) {
 
     EXPECT_EQ(to_dot(graph, [&](NodeId id) { return id == x ? "cpu" : ""; }), R"(digraph forward {
     node [fontname="monospace"];
-    n0 [shape=box style=filled fillcolor=lightgrey label="weight\ntoken_\"embd\"\nencoded [6][4]"];
+    n0 [shape=box style=filled fillcolor=lightgrey label="weight\ntoken_\"embd\"\nf32 [6][4]"];
     n1 [shape=ellipse style=filled fillcolor=lightblue label="input\ntoken_ids\ni32 [2][1]"];
     n2 [shape=box label="get_rows\nx\nf32 [2][4]\ncpu"];
     n3 [shape=ellipse style=filled fillcolor=lightblue label="input\nkv_cells\ni32 [2][1]"];
