@@ -21,6 +21,27 @@ constexpr uint64_t kMinTensorInfoBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
 constexpr std::string_view kAlignmentKey = "general.alignment";
 
+// What is being read, put into words only when it fails: "key 'general.name', length", "tensor 3, name".
+struct Field {
+    std::string_view kind;  // or the whole of it: "magic"
+    std::string_view name = {};
+    std::optional<uint64_t> number = {};  // where there is no name yet
+    std::string_view part = {};
+    std::optional<uint64_t> part_number = {};
+
+    Field of(std::string_view what, std::optional<uint64_t> which = {}) const {
+        return {kind, name, number, what, which};
+    }
+    std::string text() const {
+        std::string out(kind);
+        if (number) out += fmt::format(" {}", *number);
+        if (!name.empty()) out += " " + in_quotes(name);
+        if (!part.empty()) out += fmt::format(", {}", part);
+        if (part_number) out += fmt::format(" {}", *part_number);
+        return out;
+    }
+};
+
 // The bytes of the file in order, with a count of those that are left.
 class Source {
   public:
@@ -33,22 +54,25 @@ class Source {
     uint64_t position() const { return position_; }
     const Budget& left() const { return left_; }
 
-    // Fills `out`. `field` is what is being read, for the error when the file ends before.
-    void read(std::span<std::byte> out, const std::string& field) {
-        if (!left_.covers(out.size()) || !fill(position_, out)) cut(out.size(), field);
+    // Fills `out`, or fails naming `field`.
+    void read(std::span<std::byte> out, const Field& field) {
+        if (out.size() > window_.size() && !(left_.covers(out.size()) && read_past_window(out))) cut(out.size(), field);
+        if (out.size() <= window_.size()) {
+            std::memcpy(out.data(), window_.data(), out.size());
+            window_ = window_.subspan(out.size());
+        }
         left_.spend(out.size());
         position_ += out.size();
     }
 
     template <typename T>
-    T read(const std::string& field) {
+    T read(const Field& field) {
         T value;
         read(std::as_writable_bytes(std::span(&value, 1)), field);
         return value;
     }
 
-    // `count` bytes, allocated as they arrive.
-    std::vector<std::byte> read_bytes(uint64_t count, const std::string& field) {
+    std::vector<std::byte> read_bytes(uint64_t count, const Field& field) {
         if (!left_.covers(count)) cut(count, field);
         if (count > kMaxMetadataBytes)
             fail(field, fmt::format("{} bytes", count), fmt::format("at most {}", kMaxMetadataBytes));
@@ -57,16 +81,20 @@ class Source {
         return bytes;
     }
 
-    [[noreturn]] void fail(const std::string& field, const std::string& found, const std::string& expected) const {
-        throw FormatError(path_, field, found, expected);
+    [[noreturn]] void fail(const Field& field, const std::string& found, const std::string& expected) const {
+        throw FormatError(path_, field.text(), found, expected);
     }
-    [[noreturn]] void cut(uint64_t wanted, const std::string& field) const {
+    [[noreturn]] void cut(uint64_t wanted, const Field& field) const {
         fail(field, fmt::format("{} bytes left at {}", left_.left(), position_), fmt::format("{}", wanted));
     }
 
+  protected:
+    std::span<const std::byte> window_;  // bytes from position() on that are at hand
+
   private:
-    // Copies out.size() bytes from `position` on; false where they are not there.
-    virtual bool fill(uint64_t position, std::span<std::byte> out) = 0;
+    // Either makes the window cover `out`, or fills `out` itself and leaves the window empty; false where the bytes are
+    // not there.
+    virtual bool read_past_window(std::span<std::byte> out) = 0;
 
     Budget left_;
     std::string path_;
@@ -76,16 +104,12 @@ class Source {
 class MemorySource : public Source {
   public:
     MemorySource(std::span<const std::byte> bytes, uint64_t file_size, const std::string& path)
-        : Source(file_size, path), bytes_(bytes) {}
-
-  private:
-    bool fill(uint64_t position, std::span<std::byte> out) override {
-        if (position > bytes_.size() || out.size() > bytes_.size() - position) return false;
-        std::ranges::copy(bytes_.subspan(size_t(position), out.size()), out.begin());
-        return true;
+        : Source(file_size, path) {
+        window_ = bytes.first(size_t(std::min<uint64_t>(bytes.size(), file_size)));
     }
 
-    std::span<const std::byte> bytes_;
+  private:
+    bool read_past_window(std::span<std::byte>) override { return false; }
 };
 
 // Reads ahead, since a header is read in pieces of a few bytes.
@@ -96,46 +120,43 @@ class FileSource : public Source {
   private:
     static constexpr size_t kBufferBytes = size_t(1) << 18;
 
-    bool fill(uint64_t position, std::span<std::byte> out) override {
+    bool read_past_window(std::span<std::byte> out) override {
         if (out.size() > kBufferBytes) {
-            file_.pread_exact(position, out);
+            window_ = {};
+            file_.pread_exact(position(), out);
             return true;
         }
-        if (position < start_ || position + out.size() > start_ + held_) {
-            start_ = position;
-            held_ = size_t(std::min<uint64_t>(kBufferBytes, file_.size() - position));
-            file_.pread_exact(start_, std::span(buffer_).first(held_));
-        }
-        std::ranges::copy(std::span(buffer_).subspan(size_t(position - start_), out.size()), out.begin());
+        const auto ahead = std::span(buffer_).first(size_t(std::min<uint64_t>(kBufferBytes, left().left())));
+        file_.pread_exact(position(), ahead);
+        window_ = ahead;
         return true;
     }
 
     const File& file_;
     std::vector<std::byte> buffer_;
-    uint64_t start_ = 0;
-    size_t held_ = 0;
 };
 
-std::string read_string(Source& source, const std::string& field) {
-    const auto length = source.read<uint64_t>(field + ", length");
+std::string read_string(Source& source, const Field& field) {
+    const auto length = source.read<uint64_t>(field.of("length"));
     const std::vector<std::byte> bytes = source.read_bytes(length, field);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 void check_version(Source& source) {
-    const auto magic = source.read<std::array<char, 4>>("magic");
+    constexpr Field kMagic{"magic"}, kVersionField{"version"};
+    const auto magic = source.read<std::array<char, 4>>(kMagic);
     const std::string_view text(magic.data(), magic.size());
-    if (text == "FUGG") source.fail("magic", "'FUGG' (a big-endian file)", "'GGUF'");
-    if (text != "GGUF") source.fail("magic", in_quotes(text), "'GGUF'");
-    const auto version = source.read<uint32_t>("version");
+    if (text == "FUGG") source.fail(kMagic, "'FUGG' (a big-endian file)", "'GGUF'");
+    if (text != "GGUF") source.fail(kMagic, in_quotes(text), "'GGUF'");
+    const auto version = source.read<uint32_t>(kVersionField);
     if (version == kVersion) return;
     std::string found = fmt::format("{}", version);
     if (version == 1 || version == 2) found = fmt::format("version {} of GGUF, which is no longer read", version);
     if (version != 0 && (version & 0xffff) == 0) found = fmt::format("{:#x} (a big-endian file)", version);
-    source.fail("version", found, "3, little-endian");
+    source.fail(kVersionField, found, "3, little-endian");
 }
 
-uint64_t read_count(Source& source, const std::string& field, uint64_t min_bytes) {
+uint64_t read_count(Source& source, const Field& field, uint64_t min_bytes) {
     const auto count = source.read<int64_t>(field);
     const uint64_t most = source.left().left() / min_bytes;
     if (count < 0 || !source.left().covers(uint64_t(count), min_bytes))
@@ -144,7 +165,7 @@ uint64_t read_count(Source& source, const std::string& field, uint64_t min_bytes
     return uint64_t(count);
 }
 
-ValueType read_value_type(Source& source, const std::string& field) {
+ValueType read_value_type(Source& source, const Field& field) {
     const auto number = source.read<uint32_t>(field);
     const auto type = value_type(number);
     if (!type) source.fail(field, fmt::format("{}", number), "a metadata type, 0 to 12");
@@ -152,11 +173,11 @@ ValueType read_value_type(Source& source, const std::string& field) {
 }
 
 // The bytes of an array of strings, each length checked. Their number is bounded by the bytes that are there.
-std::vector<std::byte> read_strings(Source& source, uint64_t count, const std::string& key) {
+std::vector<std::byte> read_strings(Source& source, uint64_t count, const Field& key) {
     std::vector<std::byte> bytes;
     for (uint64_t i = 0; i < count; ++i) {
-        const std::string field = fmt::format("{}, item {}", key, i);
-        const auto length = source.read<uint64_t>(field + ", length");
+        const Field field = key.of("item", i);
+        const auto length = source.read<uint64_t>(key.of("length of item", i));
         if (!source.left().covers(length)) source.cut(length, field);
         if (length > kMaxMetadataBytes - bytes.size())
             source.fail(key, fmt::format("more than {} bytes of strings", kMaxMetadataBytes), "fewer");
@@ -168,17 +189,17 @@ std::vector<std::byte> read_strings(Source& source, uint64_t count, const std::s
     return bytes;
 }
 
-Value read_array(Source& source, const std::string& key) {
-    const ValueType item = read_value_type(source, key + ", item type");
+Value read_array(Source& source, const Field& key) {
+    const ValueType item = read_value_type(source, key.of("item type"));
     if (item == ValueType::Array) source.fail(key, "an array of arrays", "an array of scalars or strings");
-    const auto count = source.read<uint64_t>(key + ", count");
+    const auto count = source.read<uint64_t>(key.of("count"));
     const uint64_t size = item == ValueType::String ? sizeof(uint64_t) : value_size(item);  // at least
     if (!source.left().covers(count, size))
         source.fail(
-            key + ", count", fmt::format("{}", count),
+            key.of("count"), fmt::format("{}", count),
             fmt::format("at most {}, for the {} bytes left", source.left().left() / size, source.left().left()));
     if (count > kMaxMetadataItems)
-        source.fail(key + ", count", fmt::format("{}", count), fmt::format("at most {}", kMaxMetadataItems));
+        source.fail(key.of("count"), fmt::format("{}", count), fmt::format("at most {}", kMaxMetadataItems));
     std::vector<std::byte> bytes =
         item == ValueType::String ? read_strings(source, count, key) : source.read_bytes(count * size, key);
     if (item == ValueType::Bool)
@@ -187,8 +208,8 @@ Value read_array(Source& source, const std::string& key) {
     return Value::raw_array(item, count, std::move(bytes));
 }
 
-Value read_value(Source& source, const std::string& key) {
-    const ValueType type = read_value_type(source, key + ", type");
+Value read_value(Source& source, const Field& key) {
+    const ValueType type = read_value_type(source, key.of("type"));
     switch (type) {
         case ValueType::U8:
             return Value::scalar(source.read<uint8_t>(key));
@@ -226,12 +247,12 @@ std::vector<KeyValue> read_metadata(Source& source, uint64_t n_kv) {
     std::vector<KeyValue> metadata;
     std::set<std::string> seen;
     for (uint64_t i = 0; i < n_kv; ++i) {
-        const std::string field = fmt::format("key {}", i);
+        const Field field{.kind = "key", .number = i};
         std::string key = read_string(source, field);
         if (key.empty()) source.fail(field, "an empty key", "a name");
         if (!seen.insert(key).second)
             source.fail(field, fmt::format("{} a second time", in_quotes(key)), "each key once");
-        Value value = read_value(source, "key " + in_quotes(key));
+        Value value = read_value(source, Field{.kind = "key", .name = key});
         metadata.push_back({std::move(key), std::move(value)});
     }
     return metadata;
@@ -240,7 +261,7 @@ std::vector<KeyValue> read_metadata(Source& source, uint64_t n_kv) {
 uint32_t alignment_of(const Source& source, const std::vector<KeyValue>& metadata) {
     const auto at = std::ranges::find(metadata, kAlignmentKey, &KeyValue::key);
     if (at == metadata.end()) return kDefaultAlignment;
-    const std::string field = "key " + in_quotes(kAlignmentKey);
+    constexpr Field field{.kind = "key", .name = kAlignmentKey};
     const auto alignment = at->value.as<uint32_t>();
     if (!alignment || at->value.type() != ValueType::U32) source.fail(field, at->value.describe(), "a u32");
     if (!std::has_single_bit(*alignment)) source.fail(field, fmt::format("{}", *alignment), "a power of two");
@@ -250,23 +271,22 @@ uint32_t alignment_of(const Source& source, const std::vector<KeyValue>& metadat
 // Shape, type and size; the offset is still the one from the start of the data.
 TensorInfo read_tensor_info(Source& source, uint64_t index) {
     TensorInfo t;
-    const std::string position = fmt::format("tensor {}", index);
-    const auto length = source.read<uint64_t>(position + ", length of its name");
+    const Field unnamed{.kind = "tensor", .number = index};
+    const auto length = source.read<uint64_t>(unnamed.of("length of its name"));
     if (length == 0 || length > kMaxNameBytes)
-        source.fail(position, fmt::format("a name of {} bytes", length), fmt::format("1 to {}", kMaxNameBytes));
+        source.fail(unnamed, fmt::format("a name of {} bytes", length), fmt::format("1 to {}", kMaxNameBytes));
     t.name.resize(size_t(length));
-    source.read(std::as_writable_bytes(std::span(t.name)), position + ", name");
-    const std::string field = "tensor " + in_quotes(t.name);
+    source.read(std::as_writable_bytes(std::span(t.name)), unnamed.of("name"));
+    const Field field{.kind = "tensor", .name = t.name};
     if (t.name.find('\0') != std::string::npos) source.fail(field, "a NUL byte in its name", "none");
 
-    t.n_dims = source.read<uint32_t>(field + ", number of dimensions");
+    t.n_dims = source.read<uint32_t>(field.of("number of dimensions"));
     if (t.n_dims == 0 || t.n_dims > kMaxDims)
         source.fail(field, fmt::format("{} dimensions", t.n_dims), fmt::format("1 to {}", kMaxDims));
     uint64_t n_values = 1;
     for (uint32_t d = 0; d < t.n_dims; ++d) {
-        const auto extent = source.read<int64_t>(fmt::format("{}, dimension {}", field, d));
-        if (extent <= 0)
-            source.fail(fmt::format("{}, dimension {}", field, d), fmt::format("{}", extent), "at least 1");
+        const auto extent = source.read<int64_t>(field.of("dimension", d));
+        if (extent <= 0) source.fail(field.of("dimension", d), fmt::format("{}", extent), "at least 1");
         t.ne[d] = uint64_t(extent);
         const auto product = checked_mul(n_values, t.ne[d]);
         if (!product || *product > uint64_t(INT64_MAX))
@@ -275,7 +295,7 @@ TensorInfo read_tensor_info(Source& source, uint64_t index) {
         n_values = *product;
     }
 
-    const auto number = source.read<uint32_t>(field + ", type");
+    const auto number = source.read<uint32_t>(field.of("type"));
     const auto type = tensor_type(number);
     if (!type) source.fail(field, "type " + describe_unknown_type(number), "a type of ggml, 0 to 42");
     t.type = *type;
@@ -286,7 +306,7 @@ TensorInfo read_tensor_info(Source& source, uint64_t index) {
     if (!nbytes)
         source.fail(field, fmt::format("{} values of {}", n_values, type_name(t.type)), "fewer than 2^64 bytes");
     t.nbytes = *nbytes;
-    t.offset = source.read<uint64_t>(field + ", offset");
+    t.offset = source.read<uint64_t>(field.of("offset"));
     return t;
 }
 
@@ -296,7 +316,7 @@ std::vector<TensorInfo> read_tensor_infos(Source& source, uint64_t n_tensors) {
     for (uint64_t i = 0; i < n_tensors; ++i) {
         tensors.push_back(read_tensor_info(source, i));
         if (!seen.insert(tensors.back().name).second)
-            source.fail(fmt::format("tensor {}", i),
+            source.fail(Field{.kind = "tensor", .number = i},
                         fmt::format("name {} a second time", in_quotes(tensors.back().name)), "each name once");
     }
     return tensors;
@@ -311,7 +331,7 @@ void place_tensors(const Source& source, uint64_t file_size, Header& header) {
             return;
         }
         source.fail(
-            "tensor data", fmt::format("an end of file at {}", file_size),
+            Field{"tensor data"}, fmt::format("an end of file at {}", file_size),
             fmt::format("their start at {}, after padding to {}", start.value_or(UINT64_MAX), header.alignment));
     }
     header.data_offset = *start;
@@ -319,7 +339,7 @@ void place_tensors(const Source& source, uint64_t file_size, Header& header) {
     uint64_t next = 0;  // where the next tensor has to be: the padded end of the one before
     const TensorInfo* before = nullptr;
     for (TensorInfo& t : header.tensors) {
-        const std::string field = "tensor " + in_quotes(t.name);
+        const Field field{.kind = "tensor", .name = t.name};
         if (t.offset % header.alignment != 0)
             source.fail(field, fmt::format("offset {}", t.offset), fmt::format("a multiple of {}", header.alignment));
         if (t.offset > available || t.nbytes > available - t.offset)
@@ -341,8 +361,8 @@ void place_tensors(const Source& source, uint64_t file_size, Header& header) {
 Header parse(Source& source, uint64_t file_size) {
     Header header;
     check_version(source);
-    const uint64_t n_tensors = read_count(source, "number of tensors", kMinTensorInfoBytes);
-    const uint64_t n_kv = read_count(source, "number of metadata keys", kMinKeyValueBytes);
+    const uint64_t n_tensors = read_count(source, Field{"number of tensors"}, kMinTensorInfoBytes);
+    const uint64_t n_kv = read_count(source, Field{"number of metadata keys"}, kMinKeyValueBytes);
     header.metadata = read_metadata(source, n_kv);
     header.alignment = alignment_of(source, header.metadata);
     header.tensors = read_tensor_infos(source, n_tensors);

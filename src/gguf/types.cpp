@@ -27,7 +27,7 @@ constexpr Traits kTraits[] = {
     {TensorType::Q5_0, "q5_0", 32, 2 + 4 + 16},
     {TensorType::Q5_1, "q5_1", 32, 4 + 4 + 16},
     {TensorType::Q8_0, "q8_0", 32, 2 + 32},
-    {TensorType::Q8_1, "q8_1", 32, 4 + 4 + 32},
+    {TensorType::Q8_1, "q8_1", 32, 4 + 32},
     {TensorType::Q2_K, "q2_K", 256, 16 + 64 + 4},
     {TensorType::Q3_K, "q3_K", 256, 32 + 64 + 12 + 2},
     {TensorType::Q4_K, "q4_K", 256, 4 + 12 + 128},
