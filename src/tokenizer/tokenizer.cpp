@@ -133,13 +133,18 @@ class Encoder {
                 return;
             }
         }
-        symbols_.clear();
         for (const char byte : word) {
-            const auto id = tokens_.of_byte(uint8_t(byte));
-            if (!id) throw Error(fmt::format("the vocabulary has no token for byte 0x{:02X}", uint8_t(byte)));
-            symbols_.push_back(*id);
+            if (const auto id = tokens_.of_byte(uint8_t(byte)))
+                symbols_.push_back(*id);
+            else
+                flush_symbols();  // nothing merges across the gap
         }
+        flush_symbols();
+    }
+
+    void flush_symbols() {
         merger_.merge(symbols_, out_);
+        symbols_.clear();
     }
 
     const PreTokenizer& pretokenizer_;

@@ -36,7 +36,7 @@ class Tokenizer {
 
     // Any bytes: each one that is not part of well-formed UTF-8 counts as a U+FFFD. UserDefined tokens are found in the
     // text always, Control and Unknown ones with parse_special alone; without it none of them is ever made from text.
-    // Throws Error for a byte that the vocabulary has no token for.
+    // A byte that the vocabulary has no token for is left out, as llama.cpp does: SmolLM2's lacks 0x04 and 20 others.
     std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const;
 
     // The token's bytes, which need not be whole UTF-8 characters. Valid as long as the tokenizer. Like all functions
