@@ -129,7 +129,7 @@ void MappedFile::release(uint64_t offset, uint64_t length) const {
     if (first < last) madvise(const_cast<std::byte*>(data_) + first, size_t(last - first), MADV_DONTNEED);
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+AtomicFile::AtomicFile(const std::string& path, Unfinished unfinished) : path_(path) {
     const std::string destination = link_target(path);
     struct stat status = {};
     if (stat(destination.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
@@ -137,7 +137,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
     const fs::path folder = fs::path(destination).parent_path();
     folder_ = folder.empty() ? std::string(".") : folder.string();
     // A nameless file needs a file system that has them and /proc to give it a name later.
-    if (access("/proc/self/fd", F_OK) == 0)
+    if (unfinished == Unfinished::Nameless && access("/proc/self/fd", F_OK) == 0)
         fd_ = FileDescriptor(::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
     if (fd_.is_open()) return;
     temporary_ = fmt::format("{}.{}.tmp", destination, random_suffix());

@@ -81,8 +81,10 @@ class MappedFile {
 // (so even a killed process leaves nothing), else under a temporary name beside its destination.
 class AtomicFile {
   public:
+    enum class Unfinished { Nameless, Named };  // what to be until published; Nameless falls back to Named
+
     // Throws IoError where the folder cannot be written to, or `path` exists and is no regular file.
-    explicit AtomicFile(const std::string& path);
+    explicit AtomicFile(const std::string& path, Unfinished unfinished = Unfinished::Nameless);
     AtomicFile(AtomicFile&& other) noexcept;
     AtomicFile& operator=(AtomicFile&&) = delete;
     ~AtomicFile();  // without commit: what was written is gone, and what was at `path` is as it was

@@ -1,0 +1,77 @@
+#include "base/progress.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "base/byte_size.h"
+
+namespace minfer {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(ByteSize, Parses) {
+    EXPECT_EQ(parse_byte_size("0"), 0u);
+    EXPECT_EQ(parse_byte_size("512"), 512u);
+    EXPECT_EQ(parse_byte_size("1K"), 1024u);
+    EXPECT_EQ(parse_byte_size("512M"), 536870912u);
+    EXPECT_EQ(parse_byte_size("2g"), 2147483648u);
+    EXPECT_EQ(parse_byte_size("1T"), uint64_t(1) << 40);
+    EXPECT_EQ(parse_byte_size("18446744073709551615"), UINT64_MAX);
+    for (const char* bad :
+         {"", "K", "-1", "+1", "1.5G", "1KB", "1 K", " 1", "G1", "18446744073709551616", "99999999999T"})
+        EXPECT_EQ(parse_byte_size(bad), std::nullopt) << bad;
+}
+
+TEST(ByteSize, Formats) {
+    EXPECT_EQ(format_byte_size(0), "0 B");
+    EXPECT_EQ(format_byte_size(1023), "1023 B");
+    EXPECT_EQ(format_byte_size(1536), "1.5 KiB");
+    EXPECT_EQ(format_byte_size(1048575), "1.0 MiB");
+    EXPECT_EQ(format_byte_size(98362432), "93.8 MiB");
+    EXPECT_EQ(format_byte_size(UINT64_MAX), "16.0 EiB");
+}
+
+TEST(ProgressBar, ShowsShareSpeedAndTimeLeft) {
+    const std::string bar = progress_bar("split", "output.weight", 1 << 20, 4 << 20, 2.0, 200);
+    EXPECT_EQ(bar, "split [======                  ]  25%  512.0 KiB/s  0:06 left  output.weight");
+    EXPECT_EQ(progress_bar("split", "output.weight", 1 << 20, 4 << 20, 2.0, 20), bar.substr(0, 20));
+    EXPECT_EQ(progress_bar("x", "", 0, 10, 0, 99), "x [                        ]   0%  0 B/s");
+    EXPECT_THAT(progress_bar("x", "", 0, 0, 1, 99), HasSubstr("] 100%"));
+    EXPECT_THAT(progress_bar("x", "", 20, 10, 1, 99), HasSubstr("] 100%"));
+    EXPECT_THAT(progress_bar("x", "", 1, 7201, 1, 99), EndsWith("2:00:00 left"));
+}
+
+std::string drawn(bool is_terminal, bool finished) {
+    char* text = nullptr;
+    size_t size = 0;
+    std::FILE* out = open_memstream(&text, &size);
+    {
+        Progress progress("copy", 1000, out, is_terminal);
+        progress.item("a");
+        for (int i = 0; i < 100; ++i) progress.advance(10);
+        if (finished) progress.finish();
+    }
+    std::fclose(out);
+    std::string copy(text, size);
+    std::free(text);
+    return copy;
+}
+
+TEST(Progress, WritesALineForEachTenthIntoALog) {
+    EXPECT_THAT(drawn(false, true), StartsWith("copy: 10% of 1000 B\ncopy: 20% of 1000 B\n"));
+    EXPECT_THAT(drawn(false, true), HasSubstr("copy: 90% of 1000 B\ncopy: 1000 B in 0.0 s, "));
+    EXPECT_THAT(drawn(false, true), Not(HasSubstr("\x1b")));
+    EXPECT_THAT(drawn(false, true), Not(HasSubstr("100%")));
+}
+
+TEST(Progress, ATerminalThatIsFastSeesTheLastLineAlone) {
+    EXPECT_THAT(drawn(true, true), StartsWith("copy: 1000 B in 0.0 s, "));
+    EXPECT_EQ(drawn(true, false), "");
+}
+
+}  // namespace
+}  // namespace minfer
