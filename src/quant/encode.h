@@ -1,0 +1,31 @@
+// Floats to rows of a file's types, byte for byte what ggml_quantize_chunk of llama.cpp v0.5.0 writes, for each of the
+// three families of builds (arithmetic.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "gguf/types.h"
+#include "quant/arithmetic.h"
+#include "quant/encoders.h"
+
+namespace minfer::quant {
+
+struct EncodeOptions {
+    Arithmetic arithmetic = Arithmetic::x86_64;
+    std::span<const float> importance = {};  // [row_length], >= 0, one for each column; empty for none
+    const EncoderSet* set = nullptr;         // nullptr: the best for this CPU and environment
+};
+
+// True for F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL and IQ4_XS.
+bool can_encode(gguf::TensorType type);
+
+// `src` [n_rows][row_length], finite; `dst` takes n_rows rows of `type`, at any alignment. F32, F16, BF16 and Q8_0 do
+// not look at the importance. Deterministic and without threads of its own: rows may be split over calls at will.
+// Throws ShapeError if row_length is no multiple of the type's block or a span is not of the size it should be,
+// UnsupportedError for a type that can_encode refuses.
+void encode_rows(gguf::TensorType type, std::span<const float> src, int64_t n_rows, int64_t row_length,
+                 std::span<std::byte> dst, const EncodeOptions& options);
+
+}  // namespace minfer::quant
