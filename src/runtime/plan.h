@@ -9,6 +9,7 @@
 
 #include "backend/backend.h"
 #include "graph/graph.h"
+#include "graph/inputs.h"
 #include "runtime/allocate.h"
 #include "runtime/assign.h"
 #include "runtime/fuse.h"
@@ -29,7 +30,7 @@ struct Plan {
     std::vector<Run> runs;
     std::vector<int32_t> layer_backend;  // by layer of the KV cache; kNoBackend where no node stores to it
     std::vector<std::vector<graph::WeightId>> weights;  // by backend: those that its nodes read
-    size_t n_vocab = 0;                                 // rows of the table that token ids index
+    graph::InputLimits limits;                          // of the data that it can run on
 };
 
 // Everything but the programs, which need the weights registered first: prepare_programs makes those.

@@ -62,7 +62,7 @@ class Scheduler {
     std::string to_dot(const graph::GraphParams& params);
 
     const kv::Layout& layout() const { return layout_; }
-    Statistics statistics() const;
+    const Statistics& statistics() const { return statistics_; }
 
   private:
     struct Entry {
