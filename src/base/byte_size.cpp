@@ -2,28 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
-#include <charconv>
-
-#include "base/checked.h"
+#include <iterator>
 
 namespace minfer {
-
-std::optional<uint64_t> parse_byte_size(std::string_view text) {
-    uint64_t unit = 1;
-    if (!text.empty()) {
-        constexpr std::string_view kSuffixes = "KMGT";
-        const size_t power = kSuffixes.find(char(std::toupper(static_cast<unsigned char>(text.back()))));
-        if (power != std::string_view::npos) {
-            unit = uint64_t(1) << (10 * (power + 1));
-            text.remove_suffix(1);
-        }
-    }
-    uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return checked_mul(number, unit);
-}
 
 std::string format_byte_size(uint64_t bytes) {
     if (bytes < 1024) return fmt::format("{} B", bytes);

@@ -3,4 +3,8 @@
 
 #include "cli/command.h"
 
-namespace minfer::cli {}  // namespace minfer::cli
+namespace minfer::cli {
+
+extern const Command kInfoCommand;
+
+}  // namespace minfer::cli

@@ -16,7 +16,9 @@ namespace minfer::cli {
 namespace {
 
 std::span<const Command> all_commands() {
-    static const std::vector<Command> table = {};
+    static const std::vector<Command> table = {
+        kInfoCommand,
+    };
     return table;
 }
 

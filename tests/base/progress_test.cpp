@@ -13,19 +13,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(ByteSize, Parses) {
-    EXPECT_EQ(parse_byte_size("0"), 0u);
-    EXPECT_EQ(parse_byte_size("512"), 512u);
-    EXPECT_EQ(parse_byte_size("1K"), 1024u);
-    EXPECT_EQ(parse_byte_size("512M"), 536870912u);
-    EXPECT_EQ(parse_byte_size("2g"), 2147483648u);
-    EXPECT_EQ(parse_byte_size("1T"), uint64_t(1) << 40);
-    EXPECT_EQ(parse_byte_size("18446744073709551615"), UINT64_MAX);
-    for (const char* bad :
-         {"", "K", "-1", "+1", "1.5G", "1KB", "1 K", " 1", "G1", "18446744073709551616", "99999999999T"})
-        EXPECT_EQ(parse_byte_size(bad), std::nullopt) << bad;
-}
-
 TEST(ByteSize, Formats) {
     EXPECT_EQ(format_byte_size(0), "0 B");
     EXPECT_EQ(format_byte_size(1023), "1023 B");
