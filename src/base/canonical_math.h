@@ -5,15 +5,14 @@
 
 namespace minfer {
 
-// float exp, at most 1 ulp off (0.51 in the mean range); monotonic where it matters: exp(0) = 1, exp(-inf) = 0,
-// exp(inf) = inf, NaN to NaN. Below -103.97 it is 0; subnormal results are rounded once. The vector kernels compute the
-// same bits.
+// float exp, at most 1 ulp off. exp(0) = 1, exp(-inf) = 0, exp(inf) = inf, NaN to NaN. Below -104 it is 0; a subnormal
+// result is rounded once more. The vector kernels compute the same bits.
 float canonical_exp(float x);
 
 // double versions, at most 1 ulp off over the whole range.
 double canonical_exp(double x);
 double canonical_log(double x);            // log(0) = -inf; below 0: NaN
-double canonical_pow(double x, double y);  // x > 0 and finite; at most 2 ulp off for |y log x| < 700
+double canonical_pow(double x, double y);  // exp(y log x), x > 0: at most 2 + |y log x| ulp off
 // |x| <= 2^31, where they are at most 1 ulp off; NaN beyond.
 double canonical_sin(double x);
 double canonical_cos(double x);

@@ -42,10 +42,13 @@ class ThreadPool {
     using Call = void (*)(void* target, int thread, int n_threads);
 
     void run(Call call, void* target);
+    void next_round();
+    void stop();
     void work(int thread);
     void call_one(int thread) noexcept;
 
     // The job, written by run() before `round_` is raised and read by workers after they saw it.
+    int spins_ = 0;
     Call call_ = nullptr;
     void* target_ = nullptr;
     std::vector<std::exception_ptr> errors_;  // [thread]
