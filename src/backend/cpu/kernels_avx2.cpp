@@ -1,0 +1,22 @@
+// The kernels with AVX2, FMA and F16C. Compiled with those instructions: nothing here but the table leaves the file.
+#include <immintrin.h>
+
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/kernels_list.h"
+#include "backend/cpu/panel.h"
+#include "base/exp_constants.h"
+
+namespace minfer::cpu {
+namespace {
+
+// clang-format off: the vectors first, then what is made of them.
+#include "backend/cpu/vec_avx2.h"
+#include "backend/cpu/kernels.inl"
+// clang-format on
+
+}  // namespace
+
+extern constinit const Kernels kAvx2Kernels =
+    MINFER_KERNELS("avx2", (CpuFeatures{.avx2 = true, .fma = true, .f16c = true}));
+
+}  // namespace minfer::cpu

@@ -1,0 +1,14 @@
+// The tables of the sets, each defined in the file compiled for it.
+#pragma once
+
+#include "backend/cpu/kernels.h"
+
+namespace minfer::cpu {
+
+extern const Kernels kScalarKernels;
+#if defined(__x86_64__)
+extern const Kernels kAvx2Kernels;
+extern const Kernels kAvx512Kernels;
+#endif
+
+}  // namespace minfer::cpu
