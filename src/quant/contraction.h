@@ -13,7 +13,8 @@ enum class FusedProduct { none, left, right };
 // Sums over a row or a block that become weights.
 struct WeightContraction {
     bool row_square;    // sum += x * x, over a row
-    bool block_square;  // sum += x * x, over a block or group
+    bool block_square;  // sum += x * x, over a super-block, or a block of IQ4_NL
+    bool group_square;  // sum += x * x, over a group of 32 of Q4_K and Q5_K
     bool weight;        // sigma2 + x * x
 };
 
@@ -22,7 +23,8 @@ struct SymmetricContraction {
     bool level;       // rint(iscale * x)
     bool first_sums;  // sum_lx += (w * x) * l, sum_l2 += (w * l) * l, for the first candidate
     bool candidate;   // 0.1 * step + l_max
-    bool sums;        // the same sums for the other candidates
+    bool sums_of_16;  // the same sums for the other candidates, of 16 values
+    bool sums_of_32;  // of 32
 };
 struct DescentContraction {
     bool level;        // rint(iscale * x)
@@ -74,8 +76,9 @@ constexpr Contraction contraction(Arithmetic arithmetic) {
             return {};
         case Arithmetic::aarch64_clang: {
             Contraction c{};
-            c.weights = {.row_square = false, .block_square = false, .weight = true};
-            c.symmetric = {.level = false, .first_sums = false, .candidate = true, .sums = false};
+            c.weights = {.row_square = false, .block_square = false, .group_square = true, .weight = true};
+            c.symmetric = {
+                .level = false, .first_sums = false, .candidate = true, .sums_of_16 = true, .sums_of_32 = false};
             c.descent = {.level = false, .first_sums = false, .remove = true, .add = true};
             c.affine = {.sum_x = true,
                         .level = false,
@@ -88,7 +91,7 @@ constexpr Contraction contraction(Arithmetic arithmetic) {
                         .det = FusedProduct::left,
                         .det_scale = FusedProduct::left,
                         .det_min = FusedProduct::left,
-                        .error = false};
+                        .error = true};
             c.positive = {.level = false,
                           .first_value = true,
                           .first_error = false,
@@ -103,8 +106,9 @@ constexpr Contraction contraction(Arithmetic arithmetic) {
         }
         case Arithmetic::aarch64_gcc: {
             Contraction c{};
-            c.weights = {.row_square = true, .block_square = true, .weight = true};
-            c.symmetric = {.level = true, .first_sums = true, .candidate = true, .sums = false};
+            c.weights = {.row_square = true, .block_square = true, .group_square = true, .weight = true};
+            c.symmetric = {
+                .level = true, .first_sums = true, .candidate = true, .sums_of_16 = false, .sums_of_32 = false};
             c.descent = {.level = true, .first_sums = true, .remove = true, .add = true};
             c.affine = {.sum_x = true,
                         .level = true,

@@ -90,7 +90,8 @@ struct Q2_K : CodecShape<kArith, kImportance, 256, 84, false> {
         AffineFit fits[16];
         alignas(64) float weights[16 * kLanes], sum_w[16 * kLanes];
         if constexpr (kImportance) {
-            const Floats sigma2 = sum_of_squares<kArith, 256>(x) / Floats::all(256.0f);
+            const Floats sigma2 =
+                sum_of_squares<contraction(kArith).weights.block_square, 256>(x) / Floats::all(256.0f);
             for (int g = 0; g < 16; ++g) {
                 const int first = 16 * g * kLanes;
                 weigh<kArith, 16>(x + first, importance + first, sigma2, weights);
@@ -160,7 +161,8 @@ struct Q3_K : CodecShape<kArith, kImportance, 256, 110, false> {
         Ints packed[16], d;
         if constexpr (kImportance) {
             alignas(64) float weights[16 * kLanes], sum_w[16 * kLanes];
-            const Floats sigma2 = Floats::all(2.0f) * sum_of_squares<kArith, 256>(x) / Floats::all(256.0f);
+            const Floats sigma2 = Floats::all(2.0f) * sum_of_squares<contraction(kArith).weights.block_square, 256>(x) /
+                                  Floats::all(256.0f);
             for (int g = 0; g < 16; ++g) {
                 const float* group = x + 16 * g * kLanes;
                 weigh<kArith, 16>(group, importance + 16 * g * kLanes, sigma2, weights);
@@ -231,7 +233,8 @@ void encode_q4_K(const float* x, const float* importance, const AffineSearch& se
     AffineFit fits[8];
     alignas(64) float weights[32 * kLanes], sum_w[8 * kLanes];
     if constexpr (kImportance) {
-        const Floats sigma2 = Floats::all(2.0f) * sum_of_squares<kArith, 256>(x) / Floats::all(256.0f);
+        const Floats sigma2 =
+            Floats::all(2.0f) * sum_of_squares<contraction(kArith).weights.block_square, 256>(x) / Floats::all(256.0f);
         for (int g = 0; g < 8; ++g) {
             const int first = 32 * g * kLanes;
             weigh<kArith, 32>(x + first, importance + first, sigma2, weights);
@@ -241,7 +244,8 @@ void encode_q4_K(const float* x, const float* importance, const AffineSearch& se
     } else {
         for (int g = 0; g < 8; ++g) {
             const float* group = x + 32 * g * kLanes;
-            const Floats mean = sqrt(sum_of_squares<kArith, 32>(group) / Floats::all(32.0f));
+            const Floats mean =
+                sqrt(sum_of_squares<contraction(kArith).weights.group_square, 32>(group) / Floats::all(32.0f));
             for (int i = 0; i < 32; ++i) (mean + abs(at(group, i))).store(weights + i * kLanes);
             fits[g] = fit_affine<kArith, 32, kMax>(group, weights, search);
         }
@@ -352,7 +356,8 @@ template <Arithmetic kArith, bool kImportance>
 struct IQ4_XS : CodecShape<kArith, kImportance, 256, 136, false> {
     static void encode(const float* x, const float* importance, Floats, uint8_t* out) {
         alignas(64) float weights[32 * kLanes], scales[8 * kLanes];
-        const Floats sigma2 = sum_of_squares<kArith, 256>(x) * Floats::all(2.0f / 256);
+        const Floats sigma2 =
+            sum_of_squares<contraction(kArith).weights.block_square, 256>(x) * Floats::all(2.0f / 256);
         for (int g = 0; g < 8; ++g) {
             const int first = 32 * g * kLanes;
             weigh_iq4<kArith, kImportance>(x + first, importance + (kImportance ? first : 0), sigma2, weights);

@@ -167,7 +167,7 @@ template <Arithmetic kArith, bool kImportance>
 struct IQ4_NL : CodecShape<kArith, kImportance, 32, 18, false> {
     static void encode(const float* x, const float* importance, Floats, uint8_t* out) {
         alignas(64) float weights[32 * kLanes];
-        const Floats sigma2 = sum_of_squares<kArith, 32>(x) * Floats::all(2.0f / 32);
+        const Floats sigma2 = sum_of_squares<contraction(kArith).weights.block_square, 32>(x) * Floats::all(2.0f / 32);
         weigh_iq4<kArith, kImportance>(x, importance, sigma2, weights);
         const Floats scale = fit_iq4<kArith>(x, weights), inverse = inverse_or_zero(scale);
         put_half(out, 0, half_bits<kArith>(scale));

@@ -63,10 +63,10 @@ float row_mean_square(const float* x, int64_t n) {
     return sum / float(n);
 }
 
-template <Arithmetic kArith, int kN>
+template <bool kFused, int kN>
 Floats sum_of_squares(const float* x) {
     Floats sum = Floats::all(0.0f);
-    for (int i = 0; i < kN; ++i) sum = multiply_add<contraction(kArith).weights.block_square>(at(x, i), at(x, i), sum);
+    for (int i = 0; i < kN; ++i) sum = multiply_add<kFused>(at(x, i), at(x, i), sum);
     return sum;
 }
 

@@ -63,6 +63,7 @@ struct SymmetricFit {
 template <Arithmetic kArith, int kN, int kMax, bool kWeighted>
 SymmetricFit fit_symmetric(const float* x, const float* weights) {
     constexpr SymmetricContraction kFuse = contraction(kArith).symmetric;
+    constexpr bool kFuseSums = kN == 16 ? kFuse.sums_of_16 : kFuse.sums_of_32;
     const Extreme extreme = largest_magnitude<kN>(x);
     const auto weight = [&](int i, Floats v) { return kWeighted ? at(weights, i) : v * v; };
     SymmetricFit fit;
@@ -86,8 +87,8 @@ SymmetricFit fit_symmetric(const float* x, const float* weights) {
         for (int i = 0; i < kN; ++i) {
             const Floats v = at(x, i), w = weight(i, v);
             const Floats l = to_floats(clamp(rint_product<kFuse.level>(iscale, v), -kMax, kMax - 1));
-            sum_lx = multiply_add<kFuse.sums>(w * v, l, sum_lx);
-            sum_l2 = multiply_add<kFuse.sums>(w * l, l, sum_l2);
+            sum_lx = multiply_add<kFuseSums>(w * v, l, sum_lx);
+            sum_l2 = multiply_add<kFuseSums>(w * l, l, sum_l2);
         }
         const Mask better = (Floats::all(0.0f) < sum_l2) & (best * sum_l2 < sum_lx * sum_lx);
         const Floats scale = sum_lx / sum_l2;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <sstream>
@@ -79,6 +80,33 @@ TEST_P(Encode, HasTheBytesOfThePeerOnEverySet) {
         compared += int64_t(c.values.size());
     }
     RecordProperty("values", std::to_string(compared));
+}
+
+// The Arm builds: clang's from the npm package, and GCC's where MINFER_ARM_GCC_LIBRARY names a libggml-base made with
+// GCC 12.2 -O3 (encode_recorded_test.cpp has the recorded bytes of one).
+struct ArmBuild {
+    Arithmetic arithmetic;
+    std::filesystem::path library;
+};
+std::vector<ArmBuild> arm_builds() {
+    std::vector<ArmBuild> builds = {{Arithmetic::aarch64_clang, minfer::test::arm_clang_library()}};
+    if (const char* path = std::getenv("MINFER_ARM_GCC_LIBRARY")) builds.push_back({Arithmetic::aarch64_gcc, path});
+    return builds;
+}
+
+TEST_P(Encode, HasTheBytesOfTheArmBuilds) {
+    const TensorType type = GetParam().type;
+    const std::vector<EncodeCase> cases = minfer::test::encode_cases(type, minfer::test::test_values(40'000), 2);
+    std::vector<minfer::test::EncodeRequest> requests;
+    for (const EncodeCase& c : cases) requests.push_back({type, c.row_length, c.values, c.importance});
+    for (const ArmBuild& build : arm_builds()) {
+        MINFER_SKIP_WITHOUT(build.library);
+        MINFER_SKIP_WITHOUT(minfer::test::arm_program());
+        const auto expected = minfer::test::encode_on_arm(build.library, requests);
+        for (size_t i = 0; i < cases.size(); ++i)
+            EXPECT_EQ(differences(type, cases[i], encode(type, cases[i], build.arithmetic, nullptr), expected[i]), "")
+                << cases[i].name << ", " << arithmetic_name(build.arithmetic);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Encode, testing::ValuesIn(minfer::test::kEncodedTypes),

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cctype>
 #include <stdexcept>
 
 #include "support/support.h"
@@ -51,5 +50,38 @@ void PeerLibrary::decode(TensorType type, const std::byte* row, std::span<float>
                                                             : "dequantize_row_" + name;
     reinterpret_cast<ToFloat>(symbol(function))(row, out.data(), int64_t(out.size()));
 }
+
+std::vector<std::vector<std::byte>> encode_on_arm(const std::filesystem::path& library,
+                                                  std::span<const EncodeRequest> requests) {
+    std::string input;
+    const auto append = [&](const void* data, size_t size) { input.append(static_cast<const char*>(data), size); };
+    std::vector<std::vector<std::byte>> results;
+    for (const EncodeRequest& request : requests) {
+        const int64_t rows = int64_t(request.values.size()) / request.row_length;
+        const int64_t bytes = rows * int64_t(gguf::row_bytes(request.type, uint64_t(request.row_length)));
+        const int64_t header[] = {int64_t(request.type), rows, request.row_length, !request.importance.empty(), bytes};
+        append(header, sizeof header);
+        append(request.values.data(), request.values.size_bytes());
+        append(request.importance.data(), request.importance.size_bytes());
+        results.emplace_back(size_t(bytes));
+    }
+    const Finished finished = run({"qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", arm_program(), library}, input);
+    if (finished.status != 0) throw std::runtime_error("peer_encode: " + finished.err);
+    const char* at = finished.out.data();
+    size_t left = finished.out.size();
+    for (std::vector<std::byte>& result : results) {
+        if (left < result.size()) throw std::runtime_error("peer_encode wrote too little");
+        std::copy_n(reinterpret_cast<const std::byte*>(at), result.size(), result.begin());
+        at += result.size();
+        left -= result.size();
+    }
+    return results;
+}
+
+std::filesystem::path arm_clang_library() {
+    return oracles_dir() / "npm/node_modules/@node-llama-cpp/linux-arm64/bins/linux-arm64/libggml-base.so";
+}
+
+std::filesystem::path arm_program() { return MINFER_PEER_ENCODE_ARM; }
 
 }  // namespace minfer::test

@@ -33,4 +33,15 @@ class PeerLibrary {
     void* library_ = nullptr;
 };
 
+// The same from a library for AArch64, under qemu-aarch64: one process for all requests.
+struct EncodeRequest {
+    gguf::TensorType type;
+    int64_t row_length;
+    std::span<const float> values, importance;
+};
+std::vector<std::vector<std::byte>> encode_on_arm(const std::filesystem::path& library,
+                                                  std::span<const EncodeRequest> requests);
+std::filesystem::path arm_clang_library();  // the npm package's
+std::filesystem::path arm_program();        // what asks it; absent without a cross compiler
+
 }  // namespace minfer::test
