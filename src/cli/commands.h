@@ -6,5 +6,6 @@
 namespace minfer::cli {
 
 extern const Command kInfoCommand;
+extern const Command kTokenizeCommand;
 
 }  // namespace minfer::cli

@@ -18,6 +18,7 @@ namespace {
 std::span<const Command> all_commands() {
     static const std::vector<Command> table = {
         kInfoCommand,
+        kTokenizeCommand,
     };
     return table;
 }
