@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "quant/encode.h"
+
 namespace minfer::test {
 
 using graph::Builder;
@@ -62,10 +64,12 @@ TinyModel::TinyModel(const TinyShape& shape, uint64_t seed) : shape_(shape) {
 }
 
 WeightId TinyModel::add(const std::string& name, size_t n_out, size_t n_in, float around, uint64_t& state) {
-    const size_t n = n_out * n_in;
-    data_.push_back(std::make_unique<float[]>(n));
-    for (size_t i = 0; i < n; ++i) data_.back()[i] = around + 0.5f * next_float(state);
-    return weights_.add({name, gguf::TensorType::F32, {n_out, n_in}, std::as_bytes(std::span(data_.back().get(), n))});
+    std::vector<float> values(n_out * n_in);
+    for (float& value : values) value = around + 0.5f * next_float(state);
+    const gguf::TensorType type = n_out == 1 ? gguf::TensorType::F32 : shape_.type;
+    data_.emplace_back(n_out * size_t(gguf::row_bytes(type, n_in)));
+    quant::encode_rows(type, values, int64_t(n_out), int64_t(n_in), data_.back(), {});
+    return weights_.add({name, type, {n_out, n_in}, data_.back()});
 }
 
 kv::Layout TinyModel::layout(size_t n_cells) const {

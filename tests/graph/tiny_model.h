@@ -4,9 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <string>
 #include <vector>
 
+#include "gguf/types.h"
 #include "graph/builder.h"
 #include "graph/graph.h"
 #include "graph/weight_table.h"
@@ -21,8 +22,9 @@ struct TinyShape {
     size_t head_dim = 8;
     size_t n_ff = 48;
     size_t n_vocab = 29;
-    bool bias = false;     // of q, k and v: qwen2
-    bool qk_norm = false;  // a norm a head before RoPE: qwen3
+    gguf::TensorType type = gguf::TensorType::F32;  // of the matrices; a quantized one needs rows of whole blocks
+    bool bias = false;                              // of q, k and v: qwen2
+    bool qk_norm = false;                           // a norm a head before RoPE: qwen3
     graph::RopeLayout rope = graph::RopeLayout::Half;
     bool separate_silu = true;  // Mul(Silu(gate), up), for fusion to find; else SwiGlu as the builder makes it
 
@@ -52,7 +54,7 @@ class TinyModel {
     graph::NodeId feed_forward(graph::Builder& builder, size_t layer, graph::NodeId x) const;
 
     TinyShape shape_;
-    std::vector<std::unique_ptr<float[]>> data_;
+    std::vector<std::vector<std::byte>> data_;
     graph::WeightTable weights_;
     graph::WeightId embeddings_, output_norm_, output_;
     std::vector<Layer> layers_;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "graph/inputs.h"
@@ -22,6 +23,7 @@ class Cells {
         std::ranges::shuffle(free_, random);
     }
     int32_t take() {
+        if (free_.empty()) throw std::out_of_range("no free cell");
         const int32_t cell = free_.back();
         free_.pop_back();
         return cell;

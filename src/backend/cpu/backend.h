@@ -1,0 +1,59 @@
+// The CPU as a backend: nodes of a graph mapped to the operators of this folder.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/rope.h"
+#include "backend/cpu/scratch.h"
+#include "backend/cpu/weights.h"
+#include "base/threads.h"
+
+namespace minfer::cpu {
+
+// Runs every operator, over the weight types of supports_weights() and f32 cells. Weights stay where they are mapped.
+// Not for two threads at once: its programs share scratch memory and the pool.
+class CpuBackend final : public backend::Backend {
+  public:
+    // Both are borrowed for this object's life. Any kernels and any pool give the same bits.
+    CpuBackend(const Kernels& kernels, ThreadPool& pool);
+    ~CpuBackend() override;
+
+    std::string_view name() const override { return "cpu"; }
+    bool supports_op(const graph::Graph& graph, graph::NodeId id, kv::CellType cells) const override;
+    bool supports_fused(backend::Fusion) const override { return true; }
+    std::unique_ptr<backend::Buffer> allocate(size_t bytes) override;
+    void register_weights(const graph::WeightTable& table, std::span<const graph::WeightId> ids) override;
+    std::unique_ptr<backend::Program> prepare(const graph::Graph& graph, std::span<const graph::NodeId> nodes,
+                                              std::span<const size_t> offsets, const kv::Layout& layout) override;
+
+    const Kernels& kernels() const { return kernels_; }
+    ThreadPool& pool() { return pool_; }
+    Scratch& scratch() { return scratch_; }
+    // A registered weight. Throws Error, naming its number, where it is not.
+    const Weights& weight(graph::WeightId id) const;
+    // A registered weight [1][n] in F32, as floats.
+    std::span<const float> vector(graph::WeightId id) const;
+    // The table of that RopeTable node, one for all nodes and graphs with its parameters.
+    RopeTable& rope_table(const graph::Graph& graph, const graph::Node& node);
+
+  private:
+    struct KnownTable {
+        graph::RopeParams params;
+        graph::WeightId freq_factors;  // kNoWeight without
+        std::unique_ptr<RopeTable> table;
+    };
+
+    const Kernels& kernels_;
+    ThreadPool& pool_;
+    Scratch scratch_;
+    std::vector<Weights> weights_;                     // by id; data null where not registered
+    std::vector<std::unique_ptr<float[]>> realigned_;  // copies of vectors that a file holds off a float's alignment
+    std::vector<KnownTable> tables_;
+};
+
+}  // namespace minfer::cpu
