@@ -1,0 +1,225 @@
+#include "convert/tokenizer_json.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace minfer::convert {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+// Ids above this are not believed; the largest vocabularies have 262,144 tokens.
+constexpr uint64_t kMaxId = (1 << 24) - 1;
+constexpr std::string_view kSpace = "\u0120";  // how the byte-level alphabet writes a space
+
+class Parser {
+  public:
+    Parser(std::string_view text, const std::string& path) : text_(text), path_(path) { out_.path = path; }
+
+    TokenizerJson parse() {
+        try {
+            ondemand::parser parser;
+            ondemand::document document =
+                parser.iterate(text_.data(), text_.size(), text_.size() + simdjson::SIMDJSON_PADDING);
+            read_top(document.get_object());
+            const bool at_end = document.current_location().error() != simdjson::SUCCESS;
+            if (!at_end) fail("end", "more text", "one JSON object");
+        } catch (const simdjson::simdjson_error& e) {
+            fail(where_, fmt::format("JSON that does not parse ({})", e.what()), "what `tokenizers` writes");
+        }
+        if (!model_seen_) fail("model", "no such key", "an object");
+        check_unique();
+        return std::move(out_);
+    }
+
+  private:
+    [[noreturn]] void fail(std::string field, std::string found, std::string expected) const {
+        throw FormatError(path_, std::move(field), std::move(found), std::move(expected));
+    }
+
+    void read_top(ondemand::object top) {
+        for (ondemand::field field : top) {
+            const std::string_view key = field.unescaped_key();
+            where_ = std::string(key);
+            if (key == "model") {
+                if (std::exchange(model_seen_, true)) fail("model", "it twice", "it once");
+                read_model(field.value().get_object());
+            } else if (key == "added_tokens") {
+                if (!out_.added_tokens.empty()) fail("added_tokens", "it twice", "it once");
+                if (!field.value().is_null()) read_added_tokens(field.value().get_array());
+            } else if (key == "normalizer") {
+                out_.normalizer = small_tree(field.value());
+            } else if (key == "pre_tokenizer") {
+                out_.pre_tokenizer = small_tree(field.value());
+            } else if (key == "post_processor") {
+                out_.post_processor = small_tree(field.value());
+            } else if (key == "decoder") {
+                out_.decoder = small_tree(field.value());
+            }
+        }
+    }
+
+    // Parts of a few kilobytes go to nlohmann's tree, which is easier to ask.
+    Json small_tree(ondemand::value value) {
+        constexpr size_t kMaxBytes = 1 << 20;
+        const std::string_view raw = simdjson::to_json_string(value);
+        if (raw.size() > kMaxBytes)
+            fail(where_, fmt::format("{} bytes", raw.size()), fmt::format("at most {}", kMaxBytes));
+        Json tree = Json::parse(raw, nullptr, false);
+        if (tree.is_discarded()) fail(where_, "JSON that does not parse", "what `tokenizers` writes");
+        return tree;
+    }
+
+    void read_model(ondemand::object model) {
+        out_.model = Json::object();
+        for (ondemand::field field : model) {
+            const std::string key(std::string_view(field.unescaped_key()));
+            where_ = "model." + key;
+            if (key == "vocab") {
+                if (!out_.vocab.empty()) fail(where_, "it twice", "it once");
+                read_vocab(field.value());
+            } else if (key == "merges") {
+                if (!out_.merges.empty()) fail(where_, "it twice", "it once");
+                read_merges(field.value().get_array());
+            } else {
+                out_.model[key] = small_tree(field.value());
+            }
+        }
+    }
+
+    // A list (of pairs, in models of another type than BPE) is passed over: the type is what a message should name.
+    void read_vocab(ondemand::value value) {
+        if (value.type() != ondemand::json_type::object) {
+            static_cast<void>(std::string_view(simdjson::to_json_string(value)));
+            return;
+        }
+        for (ondemand::field entry : value.get_object()) {
+            const std::string_view token = entry.unescaped_key();
+            uint64_t id = 0;
+            if (entry.value().get_uint64().get(id) || id > kMaxId)
+                fail(fmt::format("model.vocab: token '{}'", token), "another value",
+                     fmt::format("an id from 0 to {}", kMaxId));
+            out_.vocab.push_back({std::string(token), uint32_t(id)});
+        }
+    }
+
+    void read_merges(ondemand::array merges) {
+        for (ondemand::value merge : merges) {
+            std::string joined;
+            if (merge.type() == ondemand::json_type::string) {
+                joined = std::string_view(merge.get_string());
+                const size_t space = joined.find(' ');
+                if (space == std::string::npos || space == 0 || space + 1 == joined.size() ||
+                    joined.find(' ', space + 1) != std::string::npos)
+                    fail_merge("a string without one space inside");
+            } else {
+                size_t n_parts = 0;
+                for (ondemand::value part : merge.get_array()) {
+                    if (++n_parts == 2) joined += ' ';
+                    append_part(joined, part.get_string());
+                }
+                if (n_parts != 2) fail_merge(fmt::format("a list of {}", n_parts));
+            }
+            out_.merges.push_back(std::move(joined));
+        }
+    }
+
+    [[noreturn]] void fail_merge(std::string found) const {
+        fail(fmt::format("model.merges: number {}", out_.merges.size()), std::move(found),
+             "two tokens: a list of two strings, or one string with a space between");
+    }
+
+    void append_part(std::string& joined, std::string_view part) const {
+        if (part.empty()) fail_merge("an empty token");
+        for (const char c : part) {
+            if (c == ' ')
+                joined += kSpace;
+            else
+                joined += c;
+        }
+    }
+
+    void read_added_tokens(ondemand::array tokens) {
+        for (ondemand::object token : tokens) {
+            const std::string number = fmt::format("added_tokens: number {}", out_.added_tokens.size());
+            AddedToken added;
+            std::optional<uint64_t> id;
+            std::optional<std::string> content;
+            for (ondemand::field field : token) {
+                const std::string_view key = field.unescaped_key();
+                if (key == "id")
+                    id = field.value().get_uint64();
+                else if (key == "content")
+                    content = std::string_view(field.value().get_string());
+                else if (key == "special")
+                    added.special = field.value().get_bool();
+            }
+            if (!id || !content || content->empty() || *id > kMaxId)
+                fail(number, "no id or no content", fmt::format("an id from 0 to {} and a content", kMaxId));
+            added.id = uint32_t(*id);
+            added.content = *std::move(content);
+            out_.added_tokens.push_back(std::move(added));
+        }
+    }
+
+    // An id that two tokens have, or a token with two ids, has no place in GGUF's list of tokens.
+    void check_unique() const {
+        std::unordered_set<std::string_view> tokens;
+        tokens.reserve(out_.vocab.size());
+        std::vector<bool> used;
+        for (const VocabEntry& entry : out_.vocab) {
+            if (!tokens.insert(entry.token).second)
+                fail(fmt::format("model.vocab: token '{}'", entry.token), "it twice", "each token once");
+            claim(used, entry.id, "model.vocab", entry.token);
+        }
+        used.clear();
+        std::unordered_set<std::string_view> contents;
+        for (const AddedToken& added : out_.added_tokens) {
+            if (!contents.insert(added.content).second)
+                fail(fmt::format("added_tokens: '{}'", added.content), "it twice", "each token once");
+            claim(used, added.id, "added_tokens", added.content);
+        }
+    }
+
+    void claim(std::vector<bool>& used, uint32_t id, std::string_view list, std::string_view token) const {
+        if (id >= used.size()) used.resize(std::max<size_t>(size_t(id) + 1, 2 * used.size()));
+        if (used[id]) fail(fmt::format("{}: token '{}'", list, token), fmt::format("id {} again", id), "each id once");
+        used[id] = true;
+    }
+
+    std::string_view text_;
+    const std::string& path_;
+    TokenizerJson out_;
+    bool model_seen_ = false;
+    std::string where_ = "top level";
+};
+
+}  // namespace
+
+TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& path) {
+    return Parser(text, path).parse();
+}
+
+TokenizerJson read_tokenizer_json(const std::string& path) {
+    const File file = File::open(path);
+    if (file.size() > kMaxTokenizerBytes)
+        throw FormatError(path, "size", fmt::format("{} bytes", file.size()),
+                          fmt::format("at most {}", kMaxTokenizerBytes));
+    const size_t size = size_t(file.size());
+    std::string text;
+    text.reserve(size + simdjson::SIMDJSON_PADDING);
+    text.resize(size);
+    file.pread_exact(0, std::as_writable_bytes(std::span(text)));
+    return parse_tokenizer_json({text.data(), size}, path);
+}
+
+}  // namespace minfer::convert
