@@ -5,6 +5,7 @@
 
 namespace minfer::cli {
 
+extern const Command kConvertCommand;
 extern const Command kInfoCommand;
 extern const Command kTokenizeCommand;
 

@@ -17,6 +17,7 @@ namespace {
 
 std::span<const Command> all_commands() {
     static const std::vector<Command> table = {
+        kConvertCommand,
         kInfoCommand,
         kTokenizeCommand,
     };
