@@ -35,7 +35,8 @@ struct AffineContraction {
     bool sum_x;              // sum_x += w * x
     bool level;              // rint(iscale * (x - min))
     bool value;              // scale * l + min
-    bool first_error;        // error += w * difference, for the first candidate
+    bool first_error_of_16;  // error += w * difference, for the first candidate, of 16 values
+    bool first_error_of_32;  // of 32
     bool candidate;          // rdelta * step + rmin
     bool sum_l;              // sum_l += w * l
     bool sum_l2;             // sum_l2 += (w * l) * l
@@ -83,7 +84,8 @@ constexpr Contraction contraction(Arithmetic arithmetic) {
             c.affine = {.sum_x = true,
                         .level = false,
                         .value = true,
-                        .first_error = false,
+                        .first_error_of_16 = true,
+                        .first_error_of_32 = false,
                         .candidate = true,
                         .sum_l = false,
                         .sum_l2 = false,
@@ -113,7 +115,8 @@ constexpr Contraction contraction(Arithmetic arithmetic) {
             c.affine = {.sum_x = true,
                         .level = true,
                         .value = true,
-                        .first_error = true,
+                        .first_error_of_16 = true,
+                        .first_error_of_32 = true,
                         .candidate = true,
                         .sum_l = false,
                         .sum_l2 = true,

@@ -167,16 +167,17 @@ struct Q3_K : CodecShape<kArith, kImportance, 256, 110, false> {
                 const float* group = x + 16 * g * kLanes;
                 weigh<kArith, 16>(group, importance + 16 * g * kLanes, sigma2, weights);
                 sum_of<16>(weights).store(sum_w + g * kLanes);
-                const SymmetricFit fit = fit_symmetric<kArith, 16, 4, true>(group, weights);
+                const SymmetricFit fit = fit_symmetric<kArith, 16, 4, true, true>(group, weights);
                 fit.scale.store(scales + g * kLanes);
                 for (int i = 0; i < 16; ++i) put_byte(q, 16 * g + i, stored_level<kArith, 4>(fit, at(group, i)));
             }
-            const SymmetricFit fit = fit_symmetric<kArith, 16, 32, true>(scales, sum_w);
+            const SymmetricFit fit = fit_symmetric<kArith, 16, 32, true, false>(scales, sum_w);
             for (int g = 0; g < 16; ++g) packed[g] = stored_level<kArith, 32>(fit, at(scales, g));
             d = half_bits<kArith>(fit.scale);
         } else {
-            for (int g = 0; g < 16; ++g)
-                fit_by_descent<kArith, 16, 4>(x + 16 * g * kLanes, q + 16 * g * kLanes).store(scales + g * kLanes);
+            constexpr int kTogether = 4;
+            for (int g = 0; g < 16; g += kTogether)
+                fit_by_descent<kArith, 16, 4, kTogether>(x + 16 * g * kLanes, q + 16 * g * kLanes, scales + g * kLanes);
             const Floats largest = largest_magnitude<16>(scales).value;
             const Mask some = nonzero(largest);
             const Floats inverse = Floats::all(-32.0f) / largest;
@@ -315,7 +316,7 @@ struct Q6_K : CodecShape<kArith, kImportance, 256, 210, false> {
         for (int g = 0; g < 16; ++g) {
             const float* group = x + 16 * g * kLanes;
             const float* weights = kImportance ? importance + 16 * g * kLanes : nullptr;
-            const SymmetricFit fit = fit_symmetric<kArith, 16, 32, kImportance>(group, weights);
+            const SymmetricFit fit = fit_symmetric<kArith, 16, 32, kImportance, true>(group, weights);
             fit.scale.store(scales + g * kLanes);
             for (int i = 0; i < 16; ++i) put_byte(q, 16 * g + i, stored_level<kArith, 32>(fit, at(group, i)));
         }

@@ -66,7 +66,7 @@ struct Q4_0 : CodecShape<kArith, kImportance, 32, 18, true> {
         if constexpr (kImportance) {
             alignas(64) float weights[32 * kLanes];
             weigh<kArith, 32>(x, importance, mean_square, weights);
-            const SymmetricFit fit = fit_symmetric<kArith, 32, 8, true>(x, weights);
+            const SymmetricFit fit = fit_symmetric<kArith, 32, 8, true, true>(x, weights);
             put_half(out, 0, half_bits<kArith>(fit.scale));
             put_nibbles(out, 2, [&](int i) { return stored_level<kArith, 8>(fit, at(x, i)); });
         } else {
@@ -83,7 +83,7 @@ struct Q5_0 : CodecShape<kArith, kImportance, 32, 22, true> {
         if constexpr (kImportance) {
             alignas(64) float weights[32 * kLanes];
             weigh<kArith, 32>(x, importance, mean_square, weights);
-            const SymmetricFit fit = fit_symmetric<kArith, 32, 16, true>(x, weights);
+            const SymmetricFit fit = fit_symmetric<kArith, 32, 16, true, true>(x, weights);
             put_half(out, 0, half_bits<kArith>(fit.scale));
             put_five_bits(out, 2, 6, [&](int i) { return stored_level<kArith, 16>(fit, at(x, i)); });
         } else {

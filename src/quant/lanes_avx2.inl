@@ -22,6 +22,8 @@ inline Floats operator-(Floats a) { return {_mm256_xor_ps(a.v, _mm256_set1_ps(-0
 inline Floats fma(Floats a, Floats b, Floats c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
 inline Floats sqrt(Floats a) { return {_mm256_sqrt_ps(a.v)}; }
 inline Floats abs(Floats a) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0f), a.v)}; }
+inline Floats lesser(Floats a, Floats b) { return {_mm256_min_ps(a.v, b.v)}; }  // of two numbers, no NaN
+inline Floats greater(Floats a, Floats b) { return {_mm256_max_ps(a.v, b.v)}; }
 inline Mask operator<(Floats a, Floats b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ)}; }
 inline Mask operator==(Floats a, Floats b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_EQ_OQ)}; }
 inline Floats select(Mask m, Floats a, Floats b) { return {_mm256_blendv_ps(b.v, a.v, m.v)}; }

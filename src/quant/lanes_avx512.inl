@@ -24,6 +24,8 @@ inline Floats operator-(Floats a) {
 inline Floats fma(Floats a, Floats b, Floats c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
 inline Floats sqrt(Floats a) { return {_mm512_sqrt_ps(a.v)}; }
 inline Floats abs(Floats a) { return {_mm512_abs_ps(a.v)}; }
+inline Floats lesser(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }  // of two numbers, no NaN
+inline Floats greater(Floats a, Floats b) { return {_mm512_max_ps(a.v, b.v)}; }
 inline Mask operator<(Floats a, Floats b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ)}; }
 inline Mask operator==(Floats a, Floats b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ)}; }
 inline Floats select(Mask m, Floats a, Floats b) { return {_mm512_mask_blend_ps(m.v, b.v, a.v)}; }

@@ -22,6 +22,8 @@ inline Floats operator-(Floats a) { return {vnegq_f32(a.v)}; }
 inline Floats fma(Floats a, Floats b, Floats c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
 inline Floats sqrt(Floats a) { return {vsqrtq_f32(a.v)}; }
 inline Floats abs(Floats a) { return {vabsq_f32(a.v)}; }
+inline Floats lesser(Floats a, Floats b) { return {vminq_f32(a.v, b.v)}; }  // of two numbers, no NaN
+inline Floats greater(Floats a, Floats b) { return {vmaxq_f32(a.v, b.v)}; }
 inline Mask operator<(Floats a, Floats b) { return {vcltq_f32(a.v, b.v)}; }
 inline Mask operator==(Floats a, Floats b) { return {vceqq_f32(a.v, b.v)}; }
 inline Floats select(Mask m, Floats a, Floats b) { return {vbslq_f32(m.v, a.v, b.v)}; }

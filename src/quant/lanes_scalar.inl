@@ -22,6 +22,8 @@ inline Floats operator-(Floats a) { return {-a.v}; }
 inline Floats fma(Floats a, Floats b, Floats c) { return {__builtin_fmaf(a.v, b.v, c.v)}; }
 inline Floats sqrt(Floats a) { return {__builtin_sqrtf(a.v)}; }
 inline Floats abs(Floats a) { return {__builtin_fabsf(a.v)}; }
+inline Floats lesser(Floats a, Floats b) { return a.v < b.v ? a : b; }  // of two numbers, no NaN
+inline Floats greater(Floats a, Floats b) { return a.v < b.v ? b : a; }
 inline Mask operator<(Floats a, Floats b) { return {a.v < b.v}; }
 inline Mask operator==(Floats a, Floats b) { return {a.v == b.v}; }
 inline Floats select(Mask m, Floats a, Floats b) { return m.v ? a : b; }

@@ -20,6 +20,16 @@ template <bool kFused>
 Ints rint_product(Floats a, Floats b) {
     return rint_of_magic(multiply_add<kFused>(a, b, Floats::all(kRintMagic)));
 }
+// The level of a product's sum with the magic number, clamped, as a float. Where the product is known to be below 2^22,
+// taking the magic number away again gives the same integer with two operations less.
+template <bool kInRange>
+Floats level_of_magic(Floats sum, int low, int high) {
+    if constexpr (kInRange) {
+        const Floats level = sum - Floats::all(kRintMagic);
+        return lesser(greater(level, Floats::all(float(low))), Floats::all(float(high)));
+    }
+    return to_floats(max(Ints::all(low), min(Ints::all(high), rint_of_magic(sum))));
+}
 template <FusedProduct kFused>  // a * b - c * d
 Floats difference_of_products(Floats a, Floats b, Floats c, Floats d) {
     if constexpr (kFused == FusedProduct::left) return fma(a, b, -(c * d));
@@ -59,21 +69,25 @@ struct SymmetricFit {
     Mask zero;      // all values count as zeros: the scale is 0, and so is every stored level
 };
 
-// A first scale from the largest value, then 18 others a little away from it. Without weights x^2 is the weight.
-template <Arithmetic kArith, int kN, int kMax, bool kWeighted>
+// A first scale from the largest value, then 18 others a little away from it. Without weights x^2 is the weight. With
+// kFinite the values are finite, so that no level is out of range but in a group of zeros, whose result does not count.
+template <Arithmetic kArith, int kN, int kMax, bool kWeighted, bool kFinite>
 SymmetricFit fit_symmetric(const float* x, const float* weights) {
     constexpr SymmetricContraction kFuse = contraction(kArith).symmetric;
     constexpr bool kFuseSums = kN == 16 ? kFuse.sums_of_16 : kFuse.sums_of_32;
     const Extreme extreme = largest_magnitude<kN>(x);
-    const auto weight = [&](int i, Floats v) { return kWeighted ? at(weights, i) : v * v; };
     SymmetricFit fit;
     fit.zero = extreme.magnitude < Floats::all(kGroupMaxEpsilon);
     fit.iscale = Floats::all(float(-kMax)) / extreme.value;
 
+    const Floats magic = Floats::all(kRintMagic);
+    alignas(64) float weight[kN * kLanes], weighted[kN * kLanes];  // w and w * x, which no candidate changes
     Floats sum_lx = Floats::all(0.0f), sum_l2 = Floats::all(0.0f);
     for (int i = 0; i < kN; ++i) {
-        const Floats v = at(x, i), w = weight(i, v);
-        const Floats l = to_floats(clamp(rint_product<kFuse.level>(fit.iscale, v), -kMax, kMax - 1));
+        const Floats v = at(x, i), w = kWeighted ? at(weights, i) : v * v;
+        const Floats l = level_of_magic<kFinite>(multiply_add<kFuse.level>(fit.iscale, v, magic), -kMax, kMax - 1);
+        w.store(weight + i * kLanes);
+        (w * v).store(weighted + i * kLanes);
         sum_lx = multiply_add<kFuse.first_sums>(w * v, l, sum_lx);
         sum_l2 = multiply_add<kFuse.first_sums>(w * l, l, sum_l2);
     }
@@ -85,10 +99,10 @@ SymmetricFit fit_symmetric(const float* x, const float* weights) {
         const Floats iscale = Floats::all(target) / extreme.value;
         sum_lx = sum_l2 = Floats::all(0.0f);
         for (int i = 0; i < kN; ++i) {
-            const Floats v = at(x, i), w = weight(i, v);
-            const Floats l = to_floats(clamp(rint_product<kFuse.level>(iscale, v), -kMax, kMax - 1));
-            sum_lx = multiply_add<kFuseSums>(w * v, l, sum_lx);
-            sum_l2 = multiply_add<kFuseSums>(w * l, l, sum_l2);
+            const Floats l =
+                level_of_magic<kFinite>(multiply_add<kFuse.level>(iscale, at(x, i), magic), -kMax, kMax - 1);
+            sum_lx = multiply_add<kFuseSums>(at(weighted, i), l, sum_lx);
+            sum_l2 = multiply_add<kFuseSums>(at(weight, i) * l, l, sum_l2);
         }
         const Mask better = (Floats::all(0.0f) < sum_l2) & (best * sum_l2 < sum_lx * sum_lx);
         const Floats scale = sum_lx / sum_l2;
@@ -108,46 +122,57 @@ Ints stored_level(const SymmetricFit& fit, Floats v) {
 }
 
 // Q3_K without importance: levels by one rounding, then up to five rounds in which each value in turn may move to the
-// level that is best for it while the others stay. `levels` [kN][kLanes] receives stored levels, 0 .. 2 kMax - 1.
-template <Arithmetic kArith, int kN, int kMax>
-Floats fit_by_descent(const float* x, uint8_t* levels) {
+// level that is best for it while the others stay. `levels` [kGroups * kN][kLanes] receives stored levels, 0 .. 2 kMax
+// - 1, `scales` [kGroups][kLanes] the groups' scales. Each move waits for the one before it, so kGroups groups advance
+// together: their moves fill each other's waits.
+template <Arithmetic kArith, int kN, int kMax, int kGroups>
+void fit_by_descent(const float* x, uint8_t* levels, float* scales) {
     constexpr DescentContraction kFuse = contraction(kArith).descent;
-    const Extreme extreme = largest_magnitude<kN>(x);
-    const Mask zero = extreme.magnitude < Floats::all(kGroupMaxEpsilon);
-    const Floats iscale = Floats::all(float(-kMax)) / extreme.value;
-    Floats level[kN];
-    Floats sum_lx = Floats::all(0.0f), sum_l2 = Floats::all(0.0f);
-    for (int i = 0; i < kN; ++i) {
-        const Floats v = at(x, i), w = v * v;
-        const Floats l = to_floats(clamp(rint_product<kFuse.level>(iscale, v), -kMax, kMax - 1));
-        level[i] = l;
-        sum_lx = multiply_add<kFuse.first_sums>(w * v, l, sum_lx);
-        sum_l2 = multiply_add<kFuse.first_sums>(w * l, l, sum_l2);
+    const Floats zeros = Floats::all(0.0f);
+    Mask zero[kGroups];
+    Floats sum_lx[kGroups], sum_l2[kGroups];
+    Floats level[kGroups][kN];
+    for (int g = 0; g < kGroups; ++g) {
+        const float* group = x + g * kN * kLanes;
+        const Extreme extreme = largest_magnitude<kN>(group);
+        zero[g] = extreme.magnitude < Floats::all(kGroupMaxEpsilon);
+        const Floats iscale = Floats::all(float(-kMax)) / extreme.value;
+        sum_lx[g] = sum_l2[g] = zeros;
+        for (int i = 0; i < kN; ++i) {
+            const Floats v = at(group, i), w = v * v;
+            const Floats l = to_floats(clamp(rint_product<kFuse.level>(iscale, v), -kMax, kMax - 1));
+            level[g][i] = l;
+            sum_lx[g] = multiply_add<kFuse.first_sums>(w * v, l, sum_lx[g]);
+            sum_l2[g] = multiply_add<kFuse.first_sums>(w * l, l, sum_l2[g]);
+        }
     }
     for (int round = 0; round < 5; ++round) {
-        Mask changed = zero & ~zero;
-        for (int i = 0; i < kN; ++i) {
-            const Floats v = at(x, i), w = v * v, l = level[i];
-            const Floats rest_lx = negative_multiply_add<kFuse.remove>(w * v, l, sum_lx);
-            const Floats rest_l2 = negative_multiply_add<kFuse.remove>(w * l, l, sum_l2);
-            const Floats other = to_floats(clamp(rint(v * rest_l2 / rest_lx), -kMax, kMax - 1));
-            const Floats new_lx = multiply_add<kFuse.add>(w * v, other, rest_lx);
-            const Floats new_l2 = multiply_add<kFuse.add>(w * other, other, rest_l2);
-            const Mask better = (Floats::all(0.0f) < rest_lx) & ~(other == l) & (Floats::all(0.0f) < new_l2) &
-                                (sum_lx * sum_lx * new_l2 < new_lx * new_lx * sum_l2);
-            level[i] = select(better, other, l);
-            sum_lx = select(better, new_lx, sum_lx);
-            sum_l2 = select(better, new_l2, sum_l2);
-            changed = changed | better;
-        }
+        Mask changed = zeros < zeros;
+        for (int i = 0; i < kN; ++i)
+            for (int g = 0; g < kGroups; ++g) {
+                const Floats v = at(x, g * kN + i), w = v * v, l = level[g][i];
+                const Floats rest_lx = negative_multiply_add<kFuse.remove>(w * v, l, sum_lx[g]);
+                const Floats rest_l2 = negative_multiply_add<kFuse.remove>(w * l, l, sum_l2[g]);
+                const Floats other = to_floats(clamp(rint(v * rest_l2 / rest_lx), -kMax, kMax - 1));
+                const Floats new_lx = multiply_add<kFuse.add>(w * v, other, rest_lx);
+                const Floats new_l2 = multiply_add<kFuse.add>(w * other, other, rest_l2);
+                const Mask better = (zeros < rest_lx) & ~(other == l) & (zeros < new_l2) &
+                                    (sum_lx[g] * sum_lx[g] * new_l2 < new_lx * new_lx * sum_l2[g]);
+                level[g][i] = select(better, other, l);
+                sum_lx[g] = select(better, new_lx, sum_lx[g]);
+                sum_l2[g] = select(better, new_l2, sum_l2[g]);
+                changed = changed | better;
+            }
         if (!any(changed)) break;  // a round that changes nothing in a lane would change nothing there again
     }
-    for (int i = 0; i < kN; ++i) {
-        const Ints stored = truncate_in_range(level[i]) + Ints::all(kMax);
-        select(zero, Ints::all(0), stored).store_bytes(levels + i * kLanes);
+    for (int g = 0; g < kGroups; ++g) {
+        for (int i = 0; i < kN; ++i) {
+            const Ints stored = truncate_in_range(level[g][i]) + Ints::all(kMax);
+            select(zero[g], Ints::all(0), stored).store_bytes(levels + (g * kN + i) * kLanes);
+        }
+        const Floats scale = select(zeros < sum_l2[g], sum_lx[g] / sum_l2[g], zeros);
+        select(zero[g], zeros, scale).store(scales + g * kLanes);
     }
-    const Floats scale = select(Floats::all(0.0f) < sum_l2, sum_lx / sum_l2, Floats::all(0.0f));
-    return select(zero, Floats::all(0.0f), scale);
 }
 
 // ---- levels 0 .. kMax and a minimum that is not above zero ----
@@ -169,23 +194,44 @@ Ints level_of(const AffineFit& fit, Floats v) {
     return clamp(rint_product<contraction(kArith).affine.level>(fit.iscale, v - fit.level_min), 0, kMax);
 }
 
+struct AffineSums {
+    Floats l, l2, lx;
+};
+template <Arithmetic kArith, int kN, int kMax, bool kInRange>
+AffineSums sums_of_levels(const float* x, const float* weights, Floats iscale, Floats min, float* level) {
+    constexpr AffineContraction kFuse = contraction(kArith).affine;
+    AffineSums sums = {Floats::all(0.0f), Floats::all(0.0f), Floats::all(0.0f)};
+    for (int i = 0; i < kN; ++i) {
+        const Floats v = at(x, i), w = at(weights, i);
+        const Floats magic = multiply_add<kFuse.level>(iscale, v - min, Floats::all(kRintMagic));
+        const Floats l = level_of_magic<kInRange>(magic, 0, kMax);
+        l.store(level + i * kLanes);
+        const Floats wl = w * l;
+        sums.l = kFuse.sum_l ? fma(w, l, sums.l) : sums.l + wl;
+        sums.l2 = multiply_add<kFuse.sum_l2>(wl, l, sums.l2);
+        sums.lx = multiply_add<kFuse.sum_lx>(wl, v, sums.lx);
+    }
+    return sums;
+}
+
 // For each candidate's levels the least-squares scale and minimum; the candidate with the smallest error wins.
 template <Arithmetic kArith, int kN, int kMax>
 AffineFit fit_affine(const float* x, const float* weights, const AffineSearch& search) {
     constexpr AffineContraction kFuse = contraction(kArith).affine;
+    constexpr bool kFuseFirst = kN == 16 ? kFuse.first_error_of_16 : kFuse.first_error_of_32;
     const Floats zeros = Floats::all(0.0f);
-    Floats min = at(x, 0), max = min;
-    Floats sum_w = at(weights, 0), sum_x = sum_w * min;
+    Floats lowest = at(x, 0), max = lowest;
+    Floats sum_w = at(weights, 0), sum_x = sum_w * lowest;
     for (int i = 1; i < kN; ++i) {
         const Floats v = at(x, i), w = at(weights, i);
-        min = select(v < min, v, min);
+        lowest = select(v < lowest, v, lowest);
         max = select(max < v, v, max);
         sum_w = sum_w + w;
         sum_x = multiply_add<kFuse.sum_x>(w, v, sum_x);
     }
-    min = select(zeros < min, zeros, min);
+    const Floats first_min = select(zeros < lowest, zeros, lowest);
+    Floats min = first_min;
     const Mask constant = max == min;
-    const Floats first_min = min;
 
     AffineFit fit;
     fit.iscale = Floats::all(float(kMax)) / (max - min);
@@ -200,22 +246,20 @@ AffineFit fit_affine(const float* x, const float* weights, const AffineSearch& s
         const Floats v = at(x, i);
         const Floats l = to_floats(clamp(rint_product<kFuse.level>(fit.iscale, v - min), 0, kMax));
         const Floats error = error_of(multiply_add<kFuse.value>(fit.scale, l, min), v);
-        best_error = multiply_add<kFuse.first_error>(at(weights, i), error, best_error);
+        best_error = multiply_add<kFuseFirst>(at(weights, i), error, best_error);
     }
     for (int step = 0; step <= search.n_steps; ++step) {
         const float offset = scalar_multiply_add(kFuse.candidate, search.step, float(step), search.first);
         const Floats iscale = Floats::all(offset + float(kMax)) / (max - min);
-        Floats sum_l = zeros, sum_l2 = zeros, sum_lx = zeros;
+        AffineSums sums;
         alignas(64) float level[kN * kLanes];
-        for (int i = 0; i < kN; ++i) {
-            const Floats v = at(x, i), w = at(weights, i);
-            const Floats l = to_floats(clamp(rint_product<kFuse.level>(iscale, v - min), 0, kMax));
-            l.store(level + i * kLanes);
-            const Floats wl = w * l;
-            sum_l = kFuse.sum_l ? fma(w, l, sum_l) : sum_l + wl;
-            sum_l2 = multiply_add<kFuse.sum_l2>(wl, l, sum_l2);
-            sum_lx = multiply_add<kFuse.sum_lx>(wl, v, sum_lx);
-        }
+        // All levels lie between those of the lowest and the largest value.
+        const Floats range = abs(iscale * (lowest - min)) + abs(iscale * (max - min));
+        if (any(~((range < Floats::all(1048576.0f)) | constant)))
+            sums = sums_of_levels<kArith, kN, kMax, false>(x, weights, iscale, min, level);
+        else
+            sums = sums_of_levels<kArith, kN, kMax, true>(x, weights, iscale, min, level);
+        const Floats sum_l = sums.l, sum_l2 = sums.l2, sum_lx = sums.lx;
         const Floats det = difference_of_products<kFuse.det>(sum_w, sum_l2, sum_l, sum_l);
         Floats new_scale = difference_of_products<kFuse.det_scale>(sum_w, sum_lx, sum_x, sum_l) / det;
         Floats new_min = difference_of_products<kFuse.det_min>(sum_l2, sum_x, sum_l, sum_lx) / det;
