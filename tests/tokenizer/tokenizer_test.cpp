@@ -144,12 +144,11 @@ TEST(Tokenizer, IdsOutsideTheVocabularyAreErrors) {
 
 TEST(Tokenizer, AByteWithoutATokenIsLeftOutAndNothingMergesAcrossIt) {
     SmallVocabulary v("qwen2");
-    v.vocabulary.tokens['-'] = "nothing";
+    v.vocabulary.tokens['x'] = "nothing";
     const Tokenizer t(v.vocabulary);
-    EXPECT_THAT(t.encode("-", kPlain), IsEmpty());
-    v.vocabulary.tokens['-'] = "-";
-    v.vocabulary.tokens[0xC2] = "nothing";  // of U+00AA, a letter
-    EXPECT_THAT(Tokenizer(v.vocabulary).encode("h\u00AAe", kPlain), ElementsAre('h', 0xAA, 'e'));
+    EXPECT_THAT(t.encode("x", kPlain), IsEmpty());
+    EXPECT_THAT(t.encode("hxe", kPlain), ElementsAre('h', 'e'));
+    EXPECT_THAT(t.encode("xhex", kPlain), ElementsAre(256));
 }
 
 TEST(Tokenizer, HostileVocabulariesAreRefusedByName) {
