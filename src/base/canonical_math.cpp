@@ -34,9 +34,13 @@ Reduced reduce(double x) {
     // Both x and k * kHalfPi1 are multiples of the last place of kHalfPi1 or of x, and their difference is below 1:
     // exact.
     const double first = std::fma(-k, kHalfPi1, x);
-    const double high = std::fma(-k, kHalfPi2, first);
-    const double lost = std::fma(-k, kHalfPi2, first - high);
-    return {int64_t(k), high, std::fma(-k, kHalfPi3, lost)};
+    // first - k * kHalfPi2 as an unrounded sum (Knuth's two-sum), then the third part, then high and low made apart.
+    const double product = k * kHalfPi2, product_rest = std::fma(k, kHalfPi2, -product);
+    const double sum = first - product, back = sum - first;
+    const double sum_rest = (first - (sum - back)) - (product + back);
+    const double rest = std::fma(-k, kHalfPi3, sum_rest - product_rest);
+    const double high = sum + rest;
+    return {int64_t(k), high, rest - (high - sum)};
 }
 
 // Taylor's series to r^17 and r^16: on |r| <= pi / 4 the first terms left out are below 2^-60.

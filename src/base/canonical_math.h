@@ -12,7 +12,7 @@ float canonical_exp(float x);
 // double versions, at most 1 ulp off over the whole range.
 double canonical_exp(double x);
 double canonical_log(double x);            // log(0) = -inf; below 0: NaN
-double canonical_pow(double x, double y);  // exp(y log x), x > 0: at most 2 + |y log x| ulp off
+double canonical_pow(double x, double y);  // exp(y log x), x > 0: at most 2 + 2 |y log x| ulp off
 // |x| <= 2^31, where they are at most 1 ulp off; NaN beyond.
 double canonical_sin(double x);
 double canonical_cos(double x);

@@ -24,7 +24,7 @@ struct RopeParams {
     // Position interpolation: every angle is multiplied by it. 1 / factor of linear scaling and of YaRN; else 1.
     double freq_scale = 1;
     // [n_rot / 2] or empty: each frequency is divided by its factor (llama3's scaling, tensor rope_freqs.weight).
-    std::span<const float> freq_factors;
+    std::span<const float> freq_factors = {};
     // YaRN (Peng et al. 2023). With ext_factor 0 there is none, and the other four are not read.
     double ext_factor = 0;   // 1 for YaRN: how much of the ramp between interpolated and original angles applies
     double attn_factor = 1;  // the file's own factor; cosine and sine are multiplied by it and by

@@ -1,0 +1,174 @@
+#include "backend/cpu/attention.h"
+
+#include <limits>
+#include <numeric>
+
+#include "base/error.h"
+#include "each_kernels.h"
+
+namespace minfer::cpu::test {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// A chunk of n_token queries, the last of a sequence of n_key keys, in cells of no particular order.
+struct Case {
+    AttentionShape shape;
+    size_t n_key, n_token, n_cell;
+    std::vector<float> q, k, v;
+    std::vector<int32_t> cells;
+    std::vector<VisibleCells> visible;
+
+    Case(AttentionShape s, size_t keys, size_t tokens, uint64_t seed = 1, float magnitude = 1)
+        : shape(s), n_key(keys), n_token(tokens), n_cell(keys + 5) {
+        q.resize(n_token * s.n_head * s.head_dim);
+        k.resize(n_cell * s.n_head_kv * s.head_dim);
+        v.resize(k.size());
+        fill(q, seed, magnitude);
+        fill(k, seed + 1, 4);
+        fill(v, seed + 2, 1);
+        cells.resize(n_key);
+        std::iota(cells.begin(), cells.end(), 3);
+        Random random(seed + 3);
+        for (size_t i = n_key; i > 1; --i) std::swap(cells[i - 1], cells[random.below(i)]);
+        for (size_t t = 0; t < n_token; ++t) visible.push_back({cells, n_key - n_token + t + 1});
+    }
+    size_t token_size() const { return shape.n_head * shape.head_dim; }
+};
+
+std::vector<float> run(const Kernels& kernels, int n_threads, const Case& c) {
+    const Guarded<float> q{std::span<const float>(c.q)}, out(c.q.size());
+    const Guarded<float> k{std::span<const float>(c.k)}, v{std::span<const float>(c.v)};
+    ThreadPool pool(n_threads);
+    Scratch scratch;
+    attention(kernels, pool, c.shape, q.span(), {CellType::f32, k.data(), v.data(), c.n_cell}, c.visible, out.span(),
+              scratch);
+    return {out.begin(), out.end()};
+}
+
+AttentionShape shape(size_t n_head, size_t n_head_kv, size_t head_dim) {
+    return {n_head, n_head_kv, head_dim, 1.0f / std::sqrt(float(head_dim))};
+}
+
+TEST_P(EachKernels, AttentionHasTheBitsOfTheReference) {
+    for (const size_t head_dim : {2, 14, 16, 18, 50, 64, 80, 128, 130, 256})
+        for (const size_t n_key : {1, 2, 15, 16, 17, 63, 64, 65, 128, 200}) {
+            const Case c(shape(4, 2, head_dim), n_key, std::min<size_t>(n_key, 3));
+            EXPECT_EQ(bits(run(kernels(), 1, c)), bits(run(scalar_kernels(), 1, c))) << head_dim << " " << n_key;
+        }
+}
+
+TEST_P(EachKernels, AttentionWithExtremeValues) {
+    for (const float value :
+         {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 3e38f, -3e38f, 0x1p-149f, -0.0f})
+        for (const size_t at : {0, 40, 70, 129}) {
+            Case c(shape(1, 1, 20), 130, 1);
+            for (size_t i = 0; i < 20; i += 3) c.k[size_t(c.cells[at]) * 20 + i] = value;
+            EXPECT_EQ(bits(run(kernels(), 1, c)), bits(run(scalar_kernels(), 1, c))) << value << " key " << at;
+            Case d(shape(1, 1, 20), 130, 1);
+            d.v[size_t(d.cells[at]) * 20 + 7] = value;
+            EXPECT_EQ(bits(run(kernels(), 1, d)), bits(run(scalar_kernels(), 1, d))) << value << " value " << at;
+        }
+    const Case tiny(shape(1, 1, 20), 130, 1, 1, 1e-42f), huge(shape(1, 1, 20), 130, 1, 1, 1e5f);
+    EXPECT_EQ(bits(run(kernels(), 1, tiny)), bits(run(scalar_kernels(), 1, tiny)));
+    EXPECT_EQ(bits(run(kernels(), 1, huge)), bits(run(scalar_kernels(), 1, huge)));
+}
+
+TEST_P(EachKernels, AttentionDoesNotDependOnThreadsOrChunk) {
+    for (const size_t n_key : {150, 700}) {
+        const Case c(shape(6, 2, 64), n_key, 100);
+        const std::vector<uint32_t> one = bits(run(kernels(), 1, c));
+        for (const int n : {2, 3, 7}) EXPECT_EQ(bits(run(kernels(), n, c)), one) << n << " threads";
+        for (const size_t first : {0, 1, 50, 99})
+            for (const size_t n : {1, 2, 7}) {
+                if (first + n > c.n_token) continue;
+                Case part = c;
+                part.q.assign(c.q.begin() + long(first * c.token_size()),
+                              c.q.begin() + long((first + n) * c.token_size()));
+                part.visible.assign(c.visible.begin() + long(first), c.visible.begin() + long(first + n));
+                for (const int threads : {1, 3, 7}) {
+                    const std::vector<uint32_t> some = bits(run(kernels(), threads, part));
+                    EXPECT_TRUE(std::equal(some.begin(), some.end(), one.begin() + long(first * c.token_size())))
+                        << first << " + " << n << ", " << threads << " threads";
+                }
+            }
+    }
+}
+
+TEST_P(EachKernels, AttentionDoesNotDependOnTheCells) {
+    const Case c(shape(4, 2, 64), 300, 2);
+    Case moved = c;
+    const size_t row = c.shape.n_head_kv * c.shape.head_dim;
+    for (size_t i = 0; i < c.n_key; ++i) {  // the same keys and values in other cells
+        moved.cells[i] = int32_t((i * 7) % 302);
+        std::copy_n(c.k.begin() + long(size_t(c.cells[i]) * row), row,
+                    moved.k.begin() + long(size_t(moved.cells[i]) * row));
+        std::copy_n(c.v.begin() + long(size_t(c.cells[i]) * row), row,
+                    moved.v.begin() + long(size_t(moved.cells[i]) * row));
+    }
+    for (VisibleCells& v : moved.visible) v.cells = moved.cells;
+    EXPECT_EQ(bits(run(kernels(), 1, moved)), bits(run(kernels(), 1, c)));
+}
+
+// Tokens of several sequences in one call, in any order.
+TEST_P(EachKernels, AttentionOfOneTokenDoesNotDependOnItsNeighbours) {
+    const Case a(shape(4, 2, 64), 90, 1), b(shape(4, 2, 64), 200, 1);
+    Case both = a;
+    both.n_token = 2;
+    both.n_cell = a.n_cell + b.n_cell;
+    both.q.insert(both.q.begin(), b.q.begin(), b.q.end());
+    both.k.insert(both.k.end(), b.k.begin(), b.k.end());
+    both.v.insert(both.v.end(), b.v.begin(), b.v.end());
+    std::vector<int32_t> of_b = b.cells;
+    for (int32_t& cell : of_b) cell += int32_t(a.n_cell);
+    both.visible = {{of_b, 200}, {both.cells, 90}};
+    std::vector<uint32_t> expected = bits(run(kernels(), 1, b));
+    for (const uint32_t x : bits(run(kernels(), 1, a))) expected.push_back(x);
+    for (const int n : {1, 2, 7}) EXPECT_EQ(bits(run(kernels(), n, both)), expected) << n;
+}
+
+TEST(Attention, IsNearTheExactOne) {
+    for (const size_t n_key : {5, 64, 300}) {
+        const Case c(shape(4, 2, 50), n_key, 2);
+        const std::vector<float> got = run(scalar_kernels(), 1, c);
+        for (size_t t = 0; t < 2; ++t)
+            for (size_t h = 0; h < 4; ++h) {
+                std::vector<double> weight;
+                double total = 0;
+                const auto key = [&](const std::vector<float>& of, size_t i, size_t d) {
+                    return double(of[(size_t(c.cells[i]) * 2 + h / 2) * 50 + d]);
+                };
+                for (size_t i = 0; i < c.visible[t].n_visible; ++i) {
+                    double score = 0;
+                    for (size_t d = 0; d < 50; ++d) score += double(c.q[(t * 4 + h) * 50 + d]) * key(c.k, i, d);
+                    weight.push_back(std::exp(score * double(c.shape.scale)));
+                    total += weight.back();
+                }
+                for (size_t d = 0; d < 50; ++d) {
+                    double exact = 0;
+                    for (size_t i = 0; i < weight.size(); ++i) exact += weight[i] / total * key(c.v, i, d);
+                    EXPECT_NEAR(got[(t * 4 + h) * 50 + d], exact, 3e-6);
+                }
+            }
+    }
+}
+
+TEST(Attention, RefusesSizesThatDoNotFit) {
+    const auto refuse = [](auto change) {
+        Case c(shape(4, 2, 8), 20, 2);
+        change(c);
+        EXPECT_THROW(run(scalar_kernels(), 1, c), ShapeError);
+    };
+    refuse([](Case& c) { c.shape.n_head_kv = 3; });
+    refuse([](Case& c) { c.shape.n_head_kv = 0; });
+    refuse([](Case& c) { c.q.pop_back(); });
+    refuse([](Case& c) { c.visible[0].n_visible = 0; });
+    refuse([](Case& c) { c.visible[1].n_visible = 21; });
+    refuse([](Case& c) { c.cells[19] = int32_t(c.n_cell); });
+    refuse([](Case& c) { c.cells[4] = -1; });
+}
+
+MINFER_EACH_KERNELS();
+
+}  // namespace
+}  // namespace minfer::cpu::test
