@@ -64,6 +64,17 @@ function(minfer_test name)
                          PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
 
+# minfer_python_test(NAME script.py [ARGS ...] [TIMEOUT seconds])
+# A test in Python, run by the oracles' interpreter with the oracles' folder in MINFER_ORACLES.
+function(minfer_python_test name script)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "ARGS")
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 600)
+    endif()
+    add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/support/run_python ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${arg_ARGS})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
+endfunction()
+
 # What `scripts/test clang`, `asan` and `tsan` build of the tests.
 foreach(label bits hostile threads)
     add_custom_target(minfer_tests_${label})

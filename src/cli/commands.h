@@ -7,6 +7,7 @@ namespace minfer::cli {
 
 extern const Command kConvertCommand;
 extern const Command kInfoCommand;
+extern const Command kQuantizeCommand;
 extern const Command kTokenizeCommand;
 
 }  // namespace minfer::cli

