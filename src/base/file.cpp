@@ -198,8 +198,12 @@ void AtomicFile::publish() {
     if (rename(temporary_.c_str(), destination.c_str()) != 0) throw IoError(path_, "rename onto", errno);
     published_ = true;
     fd_.close();
-    // The new name itself is on the disk once its folder is. Some file systems cannot flush a folder: no loss of bytes.
+}
+
+void AtomicFile::flush_folder() {
     const FileDescriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // A folder that cannot be opened or flushed, as on some file systems, costs no bytes: the rename is in order with
+    // them.
     if (folder.is_open() && fsync(folder.get()) != 0 && errno != EINVAL)
         throw IoError(path_, "flush the folder of", errno);
 }

@@ -98,12 +98,16 @@ class AtomicFile {
 
     // Flushes the bytes to the disk. After it, publish() moves nothing but a name.
     void flush();
-    // Gives the file its name, replacing what was there. For several files that belong together: flush all, then
-    // publish.
+    // Gives the file its name, replacing what was there.
     void publish();
+    // Flushes the folder, and so the name, to the disk.
+    void flush_folder();
+    // All of it. For several files that belong together, each step is done for all before the next, so that the moment
+    // in which some of them have their names is short.
     void commit() {
         flush();
         publish();
+        flush_folder();
     }
 
   private:

@@ -9,5 +9,7 @@ extern const Command kConvertCommand;
 extern const Command kInfoCommand;
 extern const Command kQuantizeCommand;
 extern const Command kTokenizeCommand;
+extern const Command kMergeCommand;
+extern const Command kSplitCommand;
 
 }  // namespace minfer::cli

@@ -1,6 +1,7 @@
 // The program: a table of subcommands. What a command throws becomes one line on standard error and an exit status.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <span>
@@ -21,6 +22,8 @@ std::span<const Command> all_commands() {
         kInfoCommand,
         kQuantizeCommand,
         kTokenizeCommand,
+        kSplitCommand,
+        kMergeCommand,
     };
     return table;
 }
@@ -56,4 +59,7 @@ int run(const std::vector<std::string>& args) {
 }  // namespace
 }  // namespace minfer::cli
 
-int main(int argc, char** argv) { return minfer::cli::run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that grows past a limit is an error of its write, which has words
+    return minfer::cli::run({argv + 1, argv + argc});
+}

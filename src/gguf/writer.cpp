@@ -184,6 +184,12 @@ void Writer::add_tensor(TensorSpec tensor) {
     tensors_.push_back(std::move(tensor));
 }
 
+uint64_t Writer::data_bytes() const {
+    uint64_t sum = 0;
+    for (const TensorSpec& tensor : tensors_) sum += tensor.nbytes();
+    return sum;
+}
+
 void Writer::split(const SplitLimits& limits) { limits_ = limits; }
 
 void Writer::split(std::vector<uint32_t> part_of_tensor) { part_of_tensor_ = std::move(part_of_tensor); }
@@ -306,6 +312,7 @@ void Writer::commit() {
     for (AtomicFile& file : files_) file.flush();
     // The first part last: it is the one that a model is opened by.
     for (size_t i = files_.size(); i-- > 0;) files_[i].publish();
+    files_.front().flush_folder();
 }
 
 }  // namespace minfer::gguf

@@ -71,6 +71,7 @@ class Writer {
 
     void add_tensor(TensorSpec tensor);
     const std::vector<TensorSpec>& tensors() const { return tensors_; }
+    uint64_t data_bytes() const;  // of all tensors, without padding
 
     // At most one of these, before begin(). Where a single part comes of it, it is a plain file at `path`.
     void split(const SplitLimits& limits);

@@ -1,0 +1,289 @@
+// minfer split and minfer merge, as run by a user: what they write, what they refuse and in which words, and what is
+// left when they are killed, the disk is full, or it fails.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <random>
+
+#include "gguf/split_name.h"
+#include "gguf/writer.h"
+#include "support/support.h"
+
+extern char** environ;
+
+namespace minfer {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::vector<std::string> files_in(const fs::path& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+}
+
+// A model of `n` f32 tensors of 64 KiB each, and a few more bytes.
+void write_model(const std::string& path, int n) {
+    std::mt19937 random(1);
+    gguf::Writer out(path);
+    out.set("general.architecture", gguf::Value::string("test"));
+    out.set("general.alignment", gguf::Value::scalar(uint32_t(64)));
+    for (int i = 0; i < n; ++i) out.add_tensor({.name = fmt::format("t{}", i), .ne = {128, 128, 1, 1}});
+    out.add_tensor({.name = "small", .ne = {3, 1, 1, 1}, .n_dims = 2});
+    out.begin();
+    std::vector<uint32_t> values(128 * 128);
+    for (int i = 0; i < n; ++i) {
+        for (uint32_t& v : values) v = uint32_t(random());
+        out.begin_tensor(fmt::format("t{}", i));
+        out.write(std::as_bytes(std::span(values)));
+    }
+    out.begin_tensor("small");
+    out.write(std::as_bytes(std::span(values)).first(12));
+    out.commit();
+}
+
+class SplitMerge : public ::testing::Test {
+  protected:
+    std::string path(const std::string& name) const { return (folder_ / name).string(); }
+    test::Finished minfer(std::vector<std::string> words, const std::vector<std::string>& environment = {}) const {
+        words.insert(words.begin(), test::binary().string());
+        return test::run(words, "", environment);
+    }
+    test::TemporaryFolder folder_;
+};
+
+TEST_F(SplitMerge, ThereAndBackAgain) {
+    write_model(path("m.gguf"), 10);
+    const auto split = minfer({"split", path("m.gguf"), path("new/parts"), "--max-size", "256K"});
+    ASSERT_EQ(split.status, 0) << split.err;
+    EXPECT_THAT(split.out, HasSubstr("m-00001-of-00003.gguf: 4 tensors, 256.4 KiB (262528 bytes)\n"));
+    EXPECT_THAT(split.err, HasSubstr("split: 10% of 640.0 KiB\n"));  // plain lines: the output is no terminal
+    EXPECT_THAT(files_in(path("new/parts")),
+                ElementsAre("m-00001-of-00003.gguf", "m-00002-of-00003.gguf", "m-00003-of-00003.gguf"));
+    const auto merge = minfer({"merge", path("again.gguf"), path("new/parts/m-00001-of-00003.gguf")});
+    ASSERT_EQ(merge.status, 0) << merge.err;
+    EXPECT_THAT(merge.out, HasSubstr("again.gguf: 11 tensors, "));
+    EXPECT_EQ(test::read_file(path("again.gguf")), test::read_file(path("m.gguf")));
+}
+
+TEST_F(SplitMerge, LimitsOnTensorsAndStems) {
+    write_model(path("m.gguf"), 4);
+    ASSERT_EQ(minfer({"split", path("m.gguf"), path("a"), "--split-max-tensors", "2", "--stem", "x"}).status, 0);
+    EXPECT_THAT(files_in(path("a")),
+                ElementsAre("x-00001-of-00003.gguf", "x-00002-of-00003.gguf", "x-00003-of-00003.gguf"));
+    ASSERT_EQ(minfer({"split", path("m.gguf"), path("b"), "--split-max-tensors", "9", "--max-size", "128K"}).status, 0);
+    EXPECT_THAT(files_in(path("b")), SizeIs(3));
+    fs::rename(path("m.gguf"), path(".gguf"));
+    ASSERT_EQ(minfer({"split", path(".gguf"), path("c"), "--max-size", "128K"}).status, 0);
+    EXPECT_EQ(files_in(path("c"))[0], "model-00001-of-00003.gguf");
+}
+
+TEST_F(SplitMerge, ASinglePartIsAPlainFile) {
+    write_model(path("m.gguf"), 2);
+    ASSERT_EQ(minfer({"split", path("m.gguf"), path("out"), "--max-size", "1G"}).status, 0);
+    EXPECT_THAT(files_in(path("out")), ElementsAre("m.gguf"));
+    EXPECT_EQ(test::read_file(path("out/m.gguf")), test::read_file(path("m.gguf")));
+    const auto same = minfer({"split", path("m.gguf"), folder_.path().string(), "--max-size", "1G"});
+    EXPECT_EQ(same.status, 1);
+    EXPECT_THAT(same.err, HasSubstr("m.gguf is both input and output"));
+}
+
+TEST_F(SplitMerge, DryRunsWriteNothing) {
+    write_model(path("m.gguf"), 4);
+    const auto dry = minfer({"split", path("m.gguf"), path("out"), "--max-size", "128K", "--dry-run"});
+    EXPECT_EQ(dry.status, 0);
+    EXPECT_FALSE(fs::exists(path("out")));
+    const auto real = minfer({"split", path("m.gguf"), path("out"), "--max-size", "128K"});
+    EXPECT_EQ(real.out, dry.out);
+    for (const std::string& name : files_in(path("out")))
+        EXPECT_THAT(dry.out, HasSubstr(fmt::format("({} bytes)", fs::file_size(path("out/" + name)))));
+    const auto merge = minfer({"merge", path("w.gguf"), path("out/m-00001-of-00003.gguf"), "--dry-run"});
+    EXPECT_EQ(merge.status, 0);
+    EXPECT_THAT(merge.out, HasSubstr(fmt::format("({} bytes)", fs::file_size(path("m.gguf")))));
+    EXPECT_FALSE(fs::exists(path("w.gguf")));
+}
+
+TEST_F(SplitMerge, MergesPartsOfOtherTools) {
+    MINFER_SKIP_WITHOUT(test::python());
+    const std::string script = (test::source_dir() / "tests/gguf/write_with_gguf_py.py").string();
+    ASSERT_EQ(test::run({test::python().string(), script, path("whole.gguf")}).status, 0);
+    ASSERT_EQ(test::run({test::python().string(), script, path("p.gguf"), "2"}).status, 0);
+    const auto merge = minfer({"merge", path("merged.gguf"), path("p-00001-of-00003.gguf")});
+    ASSERT_EQ(merge.status, 0) << merge.err;
+    EXPECT_EQ(test::read_file(path("merged.gguf")), test::read_file(path("whole.gguf")));
+}
+
+TEST_F(SplitMerge, RefusalsOfSplit) {
+    write_model(path("m.gguf"), 4);
+    const auto refuse = [&](std::vector<std::string> words, int status, const std::string& said) {
+        words.insert(words.begin(), "split");
+        const auto done = minfer(words);
+        EXPECT_EQ(done.status, status) << said;
+        EXPECT_THAT(done.err, EndsWith(said + "\n"));
+        EXPECT_EQ(done.err.find('\n'), done.err.size() - 1) << done.err;  // one line
+        EXPECT_FALSE(fs::exists(path("out")));
+    };
+    refuse({path("m.gguf"), path("out")}, 1, "minfer split: --max-size is required (no silent default part size)");
+    refuse({path("m.gguf"), path("out"), "--max-size", "65535"}, 1,
+           "minfer split: GGUF split: tensor 't0' is 65536 bytes, larger than the 65535-byte part cap — a tensor "
+           "cannot be "
+           "split across parts; raise --split-max-size (at least 65536 bytes) or use a smaller-capable format");
+    refuse({path("m.gguf"), path("out"), "--max-size", "12X"}, 2,
+           "minfer split: --max-size: found '12X', expected bytes, above 0, as 1000, 1K, 512M or 2G");
+    refuse({path("m.gguf")}, 2, "minfer split: OUT-DIR is required; see --help");
+    refuse({path("m.gguf"), path("out"), "--max-size", "1M", "--stem", "a/b"}, 2,
+           "minfer split: --stem is a name without a folder");
+    ASSERT_EQ(minfer({"split", path("m.gguf"), path("parts"), "--max-size", "128K"}).status, 0);
+    refuse({path("parts/m-00001-of-00003.gguf"), path("out"), "--max-size", "1M"}, 1,
+           "m-00001-of-00003.gguf is already a multi-part split (3 parts); point at a single-file GGUF");
+    fs::rename(path("parts/m-00001-of-00003.gguf"), path("hidden.gguf"));
+    refuse({path("hidden.gguf"), path("out"), "--max-size", "1M"}, 1,
+           "hidden.gguf is already a multi-part split (3 parts); point at a single-file GGUF");
+    fs::copy(path("m.gguf"), path("m-00002-of-00007.gguf"));
+    refuse({path("m-00002-of-00007.gguf"), path("out"), "--max-size", "1M"}, 1,
+           "m-00002-of-00007.gguf is already a multi-part split (7 parts); point at a single-file GGUF");
+    gguf::Writer empty(path("empty.gguf"));
+    empty.begin();
+    empty.commit();
+    refuse({path("empty.gguf"), path("out"), "--max-size", "1M"}, 1,
+           "empty.gguf has no tensors; there is nothing to split");
+}
+
+TEST_F(SplitMerge, RefusalsOfMerge) {
+    write_model(path("m.gguf"), 4);
+    ASSERT_EQ(minfer({"split", path("m.gguf"), path("p"), "--max-size", "128K"}).status, 0);
+    const std::string first = path("p/m-00001-of-00003.gguf");
+    const auto refuse = [&](const std::string& out, const std::string& part, const std::string& said) {
+        const auto done = minfer({"merge", out, part});
+        EXPECT_EQ(done.status, 1) << said;
+        EXPECT_THAT(done.err, HasSubstr(said));
+    };
+    refuse(path("w.gguf"), path("m.gguf"), "m.gguf is no part of a split");
+    refuse(path("w.gguf"), path("p/m-00002-of-00003.gguf"), "open the first part, " + first);
+    const std::string before = test::read_file(path("p/m-00002-of-00003.gguf"));
+    refuse(path("p/m-00002-of-00003.gguf"), first, "is both input and output");
+    EXPECT_EQ(test::read_file(path("p/m-00002-of-00003.gguf")), before);
+    fs::remove(path("p/m-00003-of-00003.gguf"));
+    refuse(path("w.gguf"), first, "m-00003-of-00003.gguf, expected 3 parts");
+    EXPECT_FALSE(fs::exists(path("w.gguf")));
+}
+
+TEST_F(SplitMerge, SaysWhenASplitCannotComeBackByteForByte) {
+    gguf::Writer out(path("m.gguf"));
+    out.add_tensor({.name = "t", .ne = {3, 1, 1, 1}});
+    out.begin();
+    out.begin_tensor("t");
+    out.write(std::vector<std::byte>(12));
+    out.commit();
+    EXPECT_EQ(minfer({"split", path("m.gguf"), path("a"), "--max-size", "1M"}).err.find("note"), std::string::npos);
+    const std::string whole = test::read_file(path("m.gguf"));
+    std::string dirty = whole;
+    dirty.back() = 'x';
+    for (const std::string& other : {whole + "more", whole.substr(0, whole.size() - 20), dirty}) {
+        test::write_file(path("n.gguf"), other);
+        const auto split = minfer({"split", path("n.gguf"), path("b"), "--max-size", "1M"});
+        EXPECT_EQ(split.status, 0);
+        EXPECT_THAT(split.err, HasSubstr("note: "));
+        EXPECT_EQ(test::read_file(path("b/n.gguf")), whole);
+    }
+}
+
+TEST_F(SplitMerge, ARealModelInLittleMemory) {
+    const auto model = test::models_dir() / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";
+    MINFER_SKIP_WITHOUT(model);
+    ASSERT_EQ(minfer({"split", model.string(), path("p"), "--max-size", "200M", "--stem", "q"}).status, 0);
+    ASSERT_EQ(minfer({"merge", path("w.gguf"), path("p/q-00001-of-00003.gguf")}).status, 0);
+    rusage usage = {};
+    getrusage(RUSAGE_CHILDREN, &usage);
+    EXPECT_LT(usage.ru_maxrss, 96 * 1024);  // KiB, and all of the program's own pages are in it
+    EXPECT_EQ(test::run({"cmp", model.string(), path("w.gguf")}).status, 0);
+}
+
+TEST_F(SplitMerge, KilledAtRandomMoments) {
+    write_model(path("m.gguf"), 1000);  // 62.5 MiB
+    std::mt19937 random(7);
+    int unfinished = 0;
+    for (int round = 0; round < 20; ++round) {
+        const std::string binary = test::binary().string(), input = path("m.gguf"), folder = path("out");
+        fs::create_directory(folder);
+        const char* argv[] = {binary.c_str(), "split", input.c_str(), folder.c_str(), "--max-size", "10M", nullptr};
+        posix_spawn_file_actions_t quiet;
+        posix_spawn_file_actions_init(&quiet);
+        posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
+        pid_t child = 0;
+        ASSERT_EQ(posix_spawn(&child, binary.c_str(), &quiet, nullptr, const_cast<char**>(argv), environ), 0);
+        posix_spawn_file_actions_destroy(&quiet);
+        usleep(useconds_t(random() % 120'000));
+        kill(child, SIGKILL);
+        int status = 0;
+        waitpid(child, &status, 0);
+        if (WIFSIGNALED(status)) {
+            ++unfinished;
+            ASSERT_THAT(files_in(folder), IsEmpty()) << round;
+        } else {
+            ASSERT_THAT(files_in(folder), SizeIs(7)) << round;
+        }
+        fs::remove_all(folder);
+    }
+    EXPECT_GE(unfinished, 5);  // else the moments were none
+}
+
+TEST_F(SplitMerge, AFullDisk) {
+    write_model(path("m.gguf"), 40);
+    fs::create_directory(path("disk"));
+    if (mount("tmpfs", path("disk").c_str(), "tmpfs", 0, "size=2m") != 0)
+        GTEST_SKIP() << "only root can mount a small disk";
+    test::write_file(path("disk/m-00001-of-00003.gguf"), "old");
+    const auto done = minfer({"split", path("m.gguf"), path("disk"), "--max-size", "1M"});
+    const auto left = files_in(path("disk"));
+    const std::string kept = test::read_file(path("disk/m-00001-of-00003.gguf"));
+    umount(path("disk").c_str());
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.err, HasSubstr("gguf: cannot write: No space left on device"));
+    EXPECT_THAT(left, ElementsAre("m-00001-of-00003.gguf"));
+    EXPECT_EQ(kept, "old");
+}
+
+TEST_F(SplitMerge, AFileSizeLimit) {
+    write_model(path("m.gguf"), 40);
+    const auto done = test::run({"bash", "-c", "ulimit -f 1024 && exec \"$@\"", "-", test::binary().string(), "split",
+                                 path("m.gguf"), path("out"), "--max-size", "3M"});
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.err, HasSubstr("gguf: cannot write: File too large"));
+    EXPECT_FALSE(fs::exists(path("out")));  // the command had made the folder
+}
+
+TEST_F(SplitMerge, AReadError) {
+    write_model(path("m.gguf"), 40);
+    test::write_file(path("w.gguf"), "old");
+    ASSERT_EQ(minfer({"split", path("m.gguf"), path("p"), "--max-size", "1M"}).status, 0);
+    for (const char* after : {"0", "300000", "2200000"}) {
+        const std::vector<std::string> failing = {std::string("LD_PRELOAD=") + MINFER_FAILING_PREAD,
+                                                  std::string("FAIL_AFTER_BYTES=") + after};
+        const auto split = minfer({"split", path("m.gguf"), path("out"), "--max-size", "1M"}, failing);
+        EXPECT_EQ(split.status, 1) << after;
+        EXPECT_THAT(split.err, HasSubstr("m.gguf: cannot read ")) << after;
+        EXPECT_THAT(split.err, EndsWith("Input/output error\n")) << after;
+        EXPECT_FALSE(fs::exists(path("out"))) << after;
+        const auto merge = minfer({"merge", path("w.gguf"), path("p/m-00001-of-00003.gguf")}, failing);
+        EXPECT_EQ(merge.status, 1) << after;
+        EXPECT_THAT(merge.err, EndsWith("Input/output error\n")) << after;
+        EXPECT_EQ(test::read_file(path("w.gguf")), "old") << after;
+    }
+}
+
+}  // namespace
+}  // namespace minfer
