@@ -119,7 +119,8 @@ std::vector<EncodeCase> encode_cases(gguf::TensorType type, int64_t n_values, ui
     Random random(seed);
     std::vector<int64_t> lengths;
     for (const int64_t length : {32, 64, 96, 224, 256, 512, 768, 896, 1280, 2048, 4096})
-        if (length % int64_t(gguf::block_size(type)) == 0) lengths.push_back(length);
+        if (length % int64_t(gguf::block_size(type)) == 0 && (length <= 256 || length * kKindCount <= n_values))
+            lengths.push_back(length);
     std::vector<EncodeCase> cases;
     for (const bool weighted : {false, true}) {
         for (const int64_t length : lengths) {

@@ -19,7 +19,8 @@ struct EncodeCase {
 // What row `row` of a case holds: normals, heavy tails, constants, zeros, subnormals, ties, huge values ...
 std::string row_kind(int64_t row);
 
-// Cases with rows of 32 to 4096 values that `type` divides, without and with importance, `n_values` of each in all.
+// Cases with rows of 32 to 4096 values that `type` divides, without and with importance, about `n_values` of each in
+// all; every case has every kind of row, so few values leave out the long rows.
 std::vector<EncodeCase> encode_cases(gguf::TensorType type, int64_t n_values, uint64_t seed);
 
 // $MINFER_TEST_VALUES, or `otherwise`.

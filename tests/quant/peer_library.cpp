@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 #include "support/support.h"
@@ -51,37 +51,52 @@ void PeerLibrary::decode(TensorType type, const std::byte* row, std::span<float>
     reinterpret_cast<ToFloat>(symbol(function))(row, out.data(), int64_t(out.size()));
 }
 
-std::vector<std::vector<std::byte>> encode_on_arm(const std::filesystem::path& library,
-                                                  std::span<const EncodeRequest> requests) {
+namespace {
+
+// Feeds a filter of this folder (peer_encode.c, encode_filter.cpp) all requests; `tail` ends each header.
+EncodedRequests encode_under_qemu(const std::string& program, const std::string& argument,
+                                  std::span<const EncodeRequest> requests, const std::vector<int64_t>& tail) {
     std::string input;
     const auto append = [&](const void* data, size_t size) { input.append(static_cast<const char*>(data), size); };
-    std::vector<std::vector<std::byte>> results;
+    EncodedRequests results;
     for (const EncodeRequest& request : requests) {
         const int64_t rows = int64_t(request.values.size()) / request.row_length;
         const int64_t bytes = rows * int64_t(gguf::row_bytes(request.type, uint64_t(request.row_length)));
         const int64_t header[] = {int64_t(request.type), rows, request.row_length, !request.importance.empty(), bytes};
         append(header, sizeof header);
+        append(tail.data(), tail.size() * sizeof(int64_t));
         append(request.values.data(), request.values.size_bytes());
         append(request.importance.data(), request.importance.size_bytes());
         results.emplace_back(size_t(bytes));
     }
-    const Finished finished = run({"qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", arm_program(), library}, input);
-    if (finished.status != 0) throw std::runtime_error("peer_encode: " + finished.err);
+    const Finished finished = run({"qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", program, argument}, input);
+    if (finished.status != 0) throw std::runtime_error(program + ": " + finished.err);
     const char* at = finished.out.data();
     size_t left = finished.out.size();
     for (std::vector<std::byte>& result : results) {
-        if (left < result.size()) throw std::runtime_error("peer_encode wrote too little");
-        std::copy_n(reinterpret_cast<const std::byte*>(at), result.size(), result.begin());
+        if (left < result.size()) throw std::runtime_error(program + " wrote too little");
+        std::memcpy(result.data(), at, result.size());
         at += result.size();
         left -= result.size();
     }
     return results;
 }
 
+}  // namespace
+
+EncodedRequests encode_by_arm_peer(const std::filesystem::path& library, std::span<const EncodeRequest> requests) {
+    return encode_under_qemu(MINFER_PEER_ENCODE_ARM, library, requests, {});
+}
+
+EncodedRequests encode_on_arm(const std::string& set, quant::Arithmetic arithmetic,
+                              std::span<const EncodeRequest> requests) {
+    return encode_under_qemu(MINFER_ENCODE_FILTER_ARM, set, requests, {int64_t(arithmetic)});
+}
+
+std::filesystem::path arm_programs() { return MINFER_ENCODE_FILTER_ARM; }
+
 std::filesystem::path arm_clang_library() {
     return oracles_dir() / "npm/node_modules/@node-llama-cpp/linux-arm64/bins/linux-arm64/libggml-base.so";
 }
-
-std::filesystem::path arm_program() { return MINFER_PEER_ENCODE_ARM; }
 
 }  // namespace minfer::test

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gguf/types.h"
+#include "quant/arithmetic.h"
 
 namespace minfer::test {
 
@@ -33,15 +34,23 @@ class PeerLibrary {
     void* library_ = nullptr;
 };
 
-// The same from a library for AArch64, under qemu-aarch64: one process for all requests.
+// What runs on AArch64, under qemu-aarch64, one process for all requests.
 struct EncodeRequest {
     gguf::TensorType type;
     int64_t row_length;
     std::span<const float> values, importance;
 };
-std::vector<std::vector<std::byte>> encode_on_arm(const std::filesystem::path& library,
-                                                  std::span<const EncodeRequest> requests);
+using EncodedRequests = std::vector<std::vector<std::byte>>;
+
+// ggml_quantize_chunk of a library for that machine.
+EncodedRequests encode_by_arm_peer(const std::filesystem::path& library, std::span<const EncodeRequest> requests);
 std::filesystem::path arm_clang_library();  // the npm package's
-std::filesystem::path arm_program();        // what asks it; absent without a cross compiler
+
+// minfer's own encoders, built for that machine: the set of that name.
+EncodedRequests encode_on_arm(const std::string& set, quant::Arithmetic arithmetic,
+                              std::span<const EncodeRequest> requests);
+
+// Both need this, which is absent without a cross compiler.
+std::filesystem::path arm_programs();
 
 }  // namespace minfer::test
