@@ -94,8 +94,8 @@ TEST_F(BuilderTest, MatMulNamesBothShapes) {
             const NodeId wide = s.b.matmul("wide", s.b.weight(wide_), s.x);
             s.b.matmul("again", s.b.weight(wide_), wide);
         },
-        AllOf(HasSubstr("matmul 'again'"), HasSubstr("'wide' is weight f32 [64][24]"), HasSubstr("'wide' is f32 [5][64]"),
-              HasSubstr("rows of x have 64 values, those of the weight 24")));
+        AllOf(HasSubstr("matmul 'again'"), HasSubstr("'wide' is weight f32 [64][24]"),
+              HasSubstr("'wide' is f32 [5][64]"), HasSubstr("rows of x have 64 values, those of the weight 24")));
     expect_refused([&](Start& s) { s.b.matmul("m", s.x, s.x); }, HasSubstr("input 0 must be a weight"));
     expect_refused([&](Start& s) { s.b.matmul("m", s.b.weight(square_), s.b.weight(square_)); },
                    HasSubstr("input 1 must be activations in f32"));
