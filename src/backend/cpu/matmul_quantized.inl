@@ -103,7 +103,7 @@ void matmul_pack(const std::byte* rows, size_t row_bytes, size_t n_in, std::byte
     constexpr size_t kBlock = kLayout.block;
     const RowStride stride(row_bytes);
     const auto* p = reinterpret_cast<const uint8_t*>(rows);
-    for (size_t b = 0; b < n_in / kBlock; ++b, p += Type::kBytes, panel += kLayout.block_bytes()) {
+    for (size_t b = 0; b < n_in / kBlock; ++b, p += Type::kBytes, panel += kLayout.block_bytes) {
         VecI weights[kBlock / 16][4];  // [16 values][quad]
         VecI scales[4];
         VecI across[4];
@@ -129,12 +129,12 @@ void matmul_pack(const std::byte* rows, size_t row_bytes, size_t n_in, std::byte
         if constexpr (kBlock == 256) {
             const auto store_scales = [&](auto g) __attribute__((always_inline)) {
                 constexpr int kGroup = decltype(g)::value;
-                if constexpr (kGroup < int(kLayout.n_group())) {
+                if constexpr (kGroup < int(kLayout.n_group)) {
                     transpose_rows(Type::template group_scale<kGroup>(scales[0]),
                                    Type::template group_scale<kGroup>(scales[1]),
                                    Type::template group_scale<kGroup>(scales[2]),
                                    Type::template group_scale<kGroup>(scales[3]), across);
-                    store_bytes(across[0], panel + kLayout.scales() + 64 * kGroup);
+                    store_bytes(across[0], panel + kLayout.scales_at + 64 * kGroup);
                 }
             };
             store_scales(Int<0>()), store_scales(Int<1>()), store_scales(Int<2>()), store_scales(Int<3>());
@@ -145,7 +145,7 @@ void matmul_pack(const std::byte* rows, size_t row_bytes, size_t n_in, std::byte
         if constexpr (kLayout.corrections) {
             VecI low[4], high[4];
             for (int j = 0; j < 4; ++j) Type::corrections(scales[j], &low[j], &high[j]);
-            to = panel + kLayout.corrections_at();
+            to = panel + kLayout.corrections_at;
             transpose_rows(low[0], low[1], low[2], low[3], across);
             for (int k = 0; k < 4; ++k, to += 64) store_bytes(across[k], to);
             if constexpr (kLayout.group == 16) {
@@ -155,8 +155,8 @@ void matmul_pack(const std::byte* rows, size_t row_bytes, size_t n_in, std::byte
         }
         Vec d, m;
         Type::d_and_m(p, stride, &d, &m);
-        store_bytes(as_integers(d), panel + kLayout.d());
-        if constexpr (kLayout.m) store_bytes(as_integers(m), panel + kLayout.m_at());
+        store_bytes(as_integers(d), panel + kLayout.d_at);
+        if constexpr (kLayout.m) store_bytes(as_integers(m), panel + kLayout.m_at);
     }
 }
 
@@ -175,14 +175,14 @@ inline void panel_tokens(const std::byte* panel, const Activations& x, size_t to
     const int16_t* sums = (kGroup == 16 ? x.sums16 : x.sums32) + token * n_sums;
     Vec acc[n];
     for (int t = 0; t < n; ++t) acc[t] = zero();
-    for (size_t b = 0; b < n_block; ++b, panel += kLayout.block_bytes(), a += kBlock, sums += kBlock / kGroup) {
+    for (size_t b = 0; b < n_block; ++b, panel += kLayout.block_bytes, a += kBlock, sums += kBlock / kGroup) {
         VecI sum[n];
         for (int t = 0; t < n; ++t)
             sum[t] =
                 kBlock == 32 && Type::kOffset != 0 ? all32(-Type::kOffset * sums[size_t(t) * n_sums]) : zero_integers();
         const std::byte* w = panel;
         for (size_t g = 0; g < kBlock / kGroup; ++g) {
-            const VecI scale = kBlock == 256 ? load_bytes(panel + kLayout.scales() + 64 * g) : all16(1);
+            const VecI scale = kBlock == 256 ? load_bytes(panel + kLayout.scales_at + 64 * g) : all16(1);
             const int8_t* from = a + kGroup * g;
 #pragma GCC unroll 16
             for (int k = 0; k < kQuads; k += kRun) {
@@ -206,19 +206,19 @@ inline void panel_tokens(const std::byte* panel, const Activations& x, size_t to
                 for (int t = 0; t < n; ++t) sum[t] = add32(sum[t], multiply_words(words[t], scale));
             }
         }
-        const Vec d = load(reinterpret_cast<const float*>(panel + kLayout.d()));
+        const Vec d = load(reinterpret_cast<const float*>(panel + kLayout.d_at));
         if constexpr (kLayout.corrections) {
             VecI corrections[n];
             for (int t = 0; t < n; ++t) corrections[t] = kLayout.m ? zero_integers() : sum[t];
-            for (size_t i = 0; i < kLayout.n_group() / 2; ++i) {
-                const VecI c = load_bytes(panel + kLayout.corrections_at() + 64 * i);
+            for (size_t i = 0; i < kLayout.n_group / 2; ++i) {
+                const VecI c = load_bytes(panel + kLayout.corrections_at + 64 * i);
 #pragma GCC unroll 16
                 for (int t = 0; t < n; ++t)
                     corrections[t] =
                         add32(corrections[t], multiply_words(c, repeat4(sums + size_t(t) * n_sums + 2 * i)));
             }
             if constexpr (kLayout.m) {
-                const Vec m = load(reinterpret_cast<const float*>(panel + kLayout.m_at()));
+                const Vec m = load(reinterpret_cast<const float*>(panel + kLayout.m_at));
                 for (int t = 0; t < n; ++t) {
                     const Vec scale_a = all(d_a[size_t(t) * n_block + b]);
                     acc[t] = fma(d * scale_a, to_float(sum[t]), acc[t]);
@@ -233,7 +233,7 @@ inline void panel_tokens(const std::byte* panel, const Activations& x, size_t to
                 const Vec scale_a = all(d_a[size_t(t) * n_block + b]);
                 acc[t] = fma(d * scale_a, to_float(sum[t]), acc[t]);
                 if constexpr (kLayout.m) {
-                    const Vec m = load(reinterpret_cast<const float*>(panel + kLayout.m_at()));
+                    const Vec m = load(reinterpret_cast<const float*>(panel + kLayout.m_at));
                     acc[t] = fma(m * scale_a, all(float(sums[size_t(t) * n_sums])), acc[t]);
                 }
             }

@@ -22,51 +22,61 @@
 
 namespace minfer::cpu {
 
+// Plain numbers without member functions: kernel files see this, and may not emit functions for others to use.
 struct PanelLayout {
     size_t block = 0;  // values of a row in a block; 0 for the float types
     size_t group = 0;  // values that share an integer scale; 0 without them
+    size_t n_group = 0;
     bool corrections = false;
     bool m = false;
-
-    constexpr size_t n_group() const { return group ? block / group : 0; }
-    // Places of the parts in a block, in bytes.
-    constexpr size_t scales() const { return block * 16; }
-    constexpr size_t corrections_at() const { return scales() + n_group() * 64; }
-    constexpr size_t d() const { return corrections_at() + (corrections ? n_group() / 2 * 64 : 0); }
-    constexpr size_t m_at() const { return d() + 64; }
-    constexpr size_t block_bytes() const { return m_at() + (m ? 64 : 0); }
+    // Places of the parts in a block, and its size, in bytes.
+    size_t scales_at = 0, corrections_at = 0, d_at = 0, m_at = 0, block_bytes = 0;
 };
 
 constexpr PanelLayout panel_layout(gguf::TensorType type) {
     using enum gguf::TensorType;
+    PanelLayout layout;
     switch (type) {
         case Q4_0:
         case Q5_0:
         case Q8_0:
         case IQ4_NL:
-            return {.block = 32};
+            layout = {.block = 32};
+            break;
         case Q4_1:
         case Q5_1:
-            return {.block = 32, .m = true};
+            layout = {.block = 32, .m = true};
+            break;
         case Q2_K:
-            return {.block = 256, .group = 16, .corrections = true, .m = true};
+            layout = {.block = 256, .group = 16, .corrections = true, .m = true};
+            break;
         case Q3_K:
         case Q6_K:
-            return {.block = 256, .group = 16, .corrections = true};
+            layout = {.block = 256, .group = 16, .corrections = true};
+            break;
         case Q4_K:
         case Q5_K:
-            return {.block = 256, .group = 32, .corrections = true, .m = true};
+            layout = {.block = 256, .group = 32, .corrections = true, .m = true};
+            break;
         case IQ4_XS:
-            return {.block = 256, .group = 32};
+            layout = {.block = 256, .group = 32};
+            break;
         default:
-            return {};
+            return layout;
     }
+    if (layout.group) layout.n_group = layout.block / layout.group;
+    layout.scales_at = layout.block * 16;
+    layout.corrections_at = layout.scales_at + layout.n_group * 64;
+    layout.d_at = layout.corrections_at + (layout.corrections ? layout.n_group / 2 * 64 : 0);
+    layout.m_at = layout.d_at + 64;
+    layout.block_bytes = layout.m_at + (layout.m ? 64 : 0);
+    return layout;
 }
 
 // Bytes of a panel of rows of n_in values.
 constexpr size_t panel_bytes(gguf::TensorType type, size_t n_in) {
     const PanelLayout layout = panel_layout(type);
-    return layout.block ? n_in / layout.block * layout.block_bytes() : n_in * 64;
+    return layout.block ? n_in / layout.block * layout.block_bytes : n_in * 64;
 }
 
 }  // namespace minfer::cpu
