@@ -80,19 +80,18 @@ double sin_of_quadrant(const Reduced& x, int64_t shift) {
 }  // namespace
 
 float canonical_exp(float x) {
-    using namespace exp_f32;
     if (std::isnan(x)) return x;
-    if (x > kLargest) x = kLargest;
-    if (x < kSmallest) x = kSmallest;
+    if (x > exp_f32::kLargest) x = exp_f32::kLargest;
+    if (x < exp_f32::kSmallest) x = exp_f32::kSmallest;
     const float t = std::fma(x, exp_f32::kLog2E, exp_f32::kRound);
     const int32_t n = std::bit_cast<int32_t>(t) - std::bit_cast<int32_t>(exp_f32::kRound);
     const float n_float = t - exp_f32::kRound;
     const float r = std::fma(-n_float, exp_f32::kLn2Low, std::fma(-n_float, exp_f32::kLn2High, x));
-    float q = kC4;
-    q = std::fma(q, r, kC3);
-    q = std::fma(q, r, kC2);
-    q = std::fma(q, r, kC1);
-    q = std::fma(q, r, kC0);
+    float q = exp_f32::kC4;
+    q = std::fma(q, r, exp_f32::kC3);
+    q = std::fma(q, r, exp_f32::kC2);
+    q = std::fma(q, r, exp_f32::kC1);
+    q = std::fma(q, r, exp_f32::kC0);
     const float p = 1.0f + std::fma(r * r, q, r);
     const int32_t half = n >> 1;
     return p * std::bit_cast<float>((n - half + 127) << 23) * std::bit_cast<float>((half + 127) << 23);

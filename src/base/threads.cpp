@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace minfer {
@@ -95,7 +97,7 @@ void ThreadPool::run(Call call, void* target) {
     }
     for (std::exception_ptr& error : errors_) {
         if (!error) continue;
-        const std::exception_ptr first = error;
+        const std::exception_ptr first = std::exchange(error, nullptr);
         for (std::exception_ptr& e : errors_) e = nullptr;
         std::rethrow_exception(first);
     }

@@ -8,8 +8,6 @@
 
 namespace minfer::cpu {
 
-using namespace quant;  // the blocks' names
-
 namespace {
 
 template <class T>
@@ -40,43 +38,43 @@ struct Terms {
 int nibble(const uint8_t* qs, int i) { return i < 16 ? qs[i] & 15 : qs[i - 16] >> 4; }
 int fifth_bit(const uint8_t (&qh)[4], int i) { return (qh[i / 8] >> (i % 8)) & 1; }
 
-Terms terms(const BlockQ4_0& w, const int8_t* a) {
+Terms terms(const quant::BlockQ4_0& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d)};
     for (int i = 0; i < 32; ++i) t.sum += (nibble(w.qs, i) - 8) * a[i];
     return t;
 }
 
-Terms terms(const BlockQ4_1& w, const int8_t* a) {
+Terms terms(const quant::BlockQ4_1& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d), .m = f16_to_f32(w.m), .has_m = true};
     for (int i = 0; i < 32; ++i) t.sum += nibble(w.qs, i) * a[i], t.m_sum += a[i];
     return t;
 }
 
-Terms terms(const BlockQ5_0& w, const int8_t* a) {
+Terms terms(const quant::BlockQ5_0& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d)};
     for (int i = 0; i < 32; ++i) t.sum += ((nibble(w.qs, i) | fifth_bit(w.qh, i) << 4) - 16) * a[i];
     return t;
 }
 
-Terms terms(const BlockQ5_1& w, const int8_t* a) {
+Terms terms(const quant::BlockQ5_1& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d), .m = f16_to_f32(w.m), .has_m = true};
     for (int i = 0; i < 32; ++i) t.sum += (nibble(w.qs, i) | fifth_bit(w.qh, i) << 4) * a[i], t.m_sum += a[i];
     return t;
 }
 
-Terms terms(const BlockQ8_0& w, const int8_t* a) {
+Terms terms(const quant::BlockQ8_0& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d)};
     for (int i = 0; i < 32; ++i) t.sum += w.qs[i] * a[i];
     return t;
 }
 
-Terms terms(const BlockIQ4_NL& w, const int8_t* a) {
+Terms terms(const quant::BlockIQ4_NL& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d)};
-    for (int i = 0; i < 32; ++i) t.sum += kIq4Values[size_t(nibble(w.qs, i))] * a[i];
+    for (int i = 0; i < 32; ++i) t.sum += quant::kIq4Values[size_t(nibble(w.qs, i))] * a[i];
     return t;
 }
 
-Terms terms(const BlockQ2_K& w, const int8_t* a) {
+Terms terms(const quant::BlockQ2_K& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d), .m = f16_to_f32(w.dmin), .has_m = true, .m_negative = true};
     for (int i = 0; i < 256; ++i) {
         const int q = (w.qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2)) & 3, scale = w.scales[i / 16];
@@ -86,12 +84,12 @@ Terms terms(const BlockQ2_K& w, const int8_t* a) {
     return t;
 }
 
-Terms terms(const BlockQ3_K& w, const int8_t* a) {
+Terms terms(const quant::BlockQ3_K& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d)};
     for (int i = 0; i < 256; ++i) {
         const int low = (w.qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2)) & 3;
         const int q = low | ((w.hmask[i % 32] >> (i / 32)) & 1) << 2;
-        t.sum += (unpack_scale_q3_K(w.scales, i / 16) - 32) * (q - 4) * a[i];
+        t.sum += (quant::unpack_scale_q3_K(w.scales, i / 16) - 32) * (q - 4) * a[i];
     }
     return t;
 }
@@ -101,20 +99,20 @@ int nibble_of_pairs(const uint8_t (&qs)[128], int i) {
     return i % 64 < 32 ? byte & 15 : byte >> 4;
 }
 
-Terms terms(const BlockQ4_K& w, const int8_t* a) {
+Terms terms(const quant::BlockQ4_K& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d), .m = f16_to_f32(w.dmin), .has_m = true, .m_negative = true};
     for (int i = 0; i < 256; ++i) {
-        const ScaleMin s = unpack_scale_q4_K(w.scales, i / 32);
+        const quant::ScaleMin s = quant::unpack_scale_q4_K(w.scales, i / 32);
         t.sum += s.scale * nibble_of_pairs(w.qs, i) * a[i];
         t.m_sum += s.min * a[i];
     }
     return t;
 }
 
-Terms terms(const BlockQ5_K& w, const int8_t* a) {
+Terms terms(const quant::BlockQ5_K& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d), .m = f16_to_f32(w.dmin), .has_m = true, .m_negative = true};
     for (int i = 0; i < 256; ++i) {
-        const ScaleMin s = unpack_scale_q4_K(w.scales, i / 32);
+        const quant::ScaleMin s = quant::unpack_scale_q4_K(w.scales, i / 32);
         const int q = nibble_of_pairs(w.qs, i) | ((w.qh[i % 32] >> (i / 32)) & 1) << 4;
         t.sum += s.scale * q * a[i];
         t.m_sum += s.min * a[i];
@@ -122,7 +120,7 @@ Terms terms(const BlockQ5_K& w, const int8_t* a) {
     return t;
 }
 
-Terms terms(const BlockQ6_K& w, const int8_t* a) {
+Terms terms(const quant::BlockQ6_K& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d)};
     for (int i = 0; i < 256; ++i) {
         const int half = i / 128, plane = i % 128 / 32, l = i % 32;
@@ -133,11 +131,11 @@ Terms terms(const BlockQ6_K& w, const int8_t* a) {
     return t;
 }
 
-Terms terms(const BlockIQ4_XS& w, const int8_t* a) {
+Terms terms(const quant::BlockIQ4_XS& w, const int8_t* a) {
     Terms t{.d = f16_to_f32(w.d)};
     for (int i = 0; i < 256; ++i) {
         const int byte = w.qs[i / 32 * 16 + i % 16], q = i % 32 < 16 ? byte & 15 : byte >> 4;
-        t.sum += (unpack_scale_iq4_xs(w, i / 32) - 32) * kIq4Values[size_t(q)] * a[i];
+        t.sum += (quant::unpack_scale_iq4_xs(w, i / 32) - 32) * quant::kIq4Values[size_t(q)] * a[i];
     }
     return t;
 }
@@ -170,29 +168,29 @@ float dot_reference(gguf::TensorType type, const std::byte* row, const Activatio
             return float_chain(row, 2, floats, x.n_in,
                                [](const std::byte* p) { return bf16_to_f32(read<uint16_t>(p)); });
         case Q4_0:
-            return integer_chain<BlockQ4_0, 32>(row, x, token);
+            return integer_chain<quant::BlockQ4_0, 32>(row, x, token);
         case Q4_1:
-            return integer_chain<BlockQ4_1, 32>(row, x, token);
+            return integer_chain<quant::BlockQ4_1, 32>(row, x, token);
         case Q5_0:
-            return integer_chain<BlockQ5_0, 32>(row, x, token);
+            return integer_chain<quant::BlockQ5_0, 32>(row, x, token);
         case Q5_1:
-            return integer_chain<BlockQ5_1, 32>(row, x, token);
+            return integer_chain<quant::BlockQ5_1, 32>(row, x, token);
         case Q8_0:
-            return integer_chain<BlockQ8_0, 32>(row, x, token);
+            return integer_chain<quant::BlockQ8_0, 32>(row, x, token);
         case IQ4_NL:
-            return integer_chain<BlockIQ4_NL, 32>(row, x, token);
+            return integer_chain<quant::BlockIQ4_NL, 32>(row, x, token);
         case Q2_K:
-            return integer_chain<BlockQ2_K, 256>(row, x, token);
+            return integer_chain<quant::BlockQ2_K, 256>(row, x, token);
         case Q3_K:
-            return integer_chain<BlockQ3_K, 256>(row, x, token);
+            return integer_chain<quant::BlockQ3_K, 256>(row, x, token);
         case Q4_K:
-            return integer_chain<BlockQ4_K, 256>(row, x, token);
+            return integer_chain<quant::BlockQ4_K, 256>(row, x, token);
         case Q5_K:
-            return integer_chain<BlockQ5_K, 256>(row, x, token);
+            return integer_chain<quant::BlockQ5_K, 256>(row, x, token);
         case Q6_K:
-            return integer_chain<BlockQ6_K, 256>(row, x, token);
+            return integer_chain<quant::BlockQ6_K, 256>(row, x, token);
         case IQ4_XS:
-            return integer_chain<BlockIQ4_XS, 256>(row, x, token);
+            return integer_chain<quant::BlockIQ4_XS, 256>(row, x, token);
         default:
             return 0;  // weight_index() refused it before
     }
