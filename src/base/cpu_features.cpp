@@ -17,7 +17,7 @@ namespace {
 
 bool set_in_environment(const char* name) {
     const char* value = std::getenv(name);
-    return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
+    return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
 #if defined(__x86_64__)

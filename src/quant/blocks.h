@@ -122,7 +122,8 @@ struct BlockIQ4_XS {
 static_assert(sizeof(BlockIQ4_XS) == 136);
 
 // What a nibble of IQ4_NL and IQ4_XS stands for: steps that widen away from zero, as weights thin out there.
-inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+// Not inline: an object of one instruction set shall share nothing with others, and each file has its own.
+constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 struct ScaleMin {
     uint8_t scale, min;

@@ -71,7 +71,7 @@ struct Contraction {
     bool round;        // x * id + 8.5 and its like, of Q4_0 to Q5_1
 };
 
-constexpr Contraction contraction(Arithmetic arithmetic) {
+consteval Contraction contraction(Arithmetic arithmetic) {
     switch (arithmetic) {
         case Arithmetic::x86_64:
             return {};

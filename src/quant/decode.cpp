@@ -1,5 +1,7 @@
 #include "quant/decode.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -13,21 +15,34 @@ namespace {
 
 using gguf::TensorType;
 
-struct F32Value {
-    float x;
-};
-struct F16Value {
-    uint16_t x;
-};
-struct BF16Value {
-    uint16_t x;
-};
+// f16_to_f32 without a branch, so that compilers make vectors of it.
+float half_to_float(uint16_t h) {
+    const uint32_t magnitude = h & 0x7fffu, sign = uint32_t(h & 0x8000u) << 16;
+    const uint32_t subnormal = std::bit_cast<uint32_t>(float(int32_t(magnitude)) * 0x1p-24f);
+    const uint32_t exponent = magnitude < 0x7c00u ? 112u << 23 : 224u << 23;
+    const uint32_t quiet = magnitude > 0x7c00u ? 0x400000u : 0u;
+    const uint32_t normal = ((magnitude << 13) + exponent) | quiet;
+    return std::bit_cast<float>((magnitude < 0x0400u ? subnormal : normal) | sign);
+}
 
-void decode_block(const F32Value& block, float* out) { out[0] = block.x; }
+[[noreturn]] void refuse_sizes(size_t bytes, size_t values, size_t block_size, size_t block_bytes) {
+    throw ShapeError("decode_row: " + std::to_string(bytes) + " bytes are not " + std::to_string(values) +
+                     " values in blocks of " + std::to_string(block_size) + " values and " +
+                     std::to_string(block_bytes) + " bytes");
+}
 
-void decode_block(const F16Value& block, float* out) { out[0] = f16_to_f32(block.x); }
-
-void decode_block(const BF16Value& block, float* out) { out[0] = bf16_to_f32(block.x); }
+// Through a buffer, since a row need not be aligned.
+template <class Convert>
+void decode_halves(std::span<const std::byte> row, std::span<float> out, const Convert& convert) {
+    if (row.size() != out.size() * sizeof(uint16_t)) refuse_sizes(row.size(), out.size(), 1, sizeof(uint16_t));
+    constexpr size_t kChunk = 256;
+    uint16_t halves[kChunk];
+    for (size_t first = 0; first < out.size(); first += kChunk) {
+        const size_t n = std::min(kChunk, out.size() - first);
+        std::memcpy(halves, row.data() + first * sizeof(uint16_t), n * sizeof(uint16_t));
+        for (size_t i = 0; i < n; ++i) out[first + i] = convert(halves[i]);
+    }
+}
 
 void decode_block(const BlockQ4_0& block, float* out) {
     const float d = f16_to_f32(block.d);
@@ -153,9 +168,7 @@ template <class Block>
 void decode_blocks(std::span<const std::byte> row, std::span<float> out, size_t block_size) {
     const size_t n_blocks = row.size() / sizeof(Block);
     if (row.size() % sizeof(Block) != 0 || out.size() != n_blocks * block_size)
-        throw ShapeError("decode_row: " + std::to_string(row.size()) + " bytes are not " + std::to_string(out.size()) +
-                         " values in blocks of " + std::to_string(block_size) + " values and " +
-                         std::to_string(sizeof(Block)) + " bytes");
+        refuse_sizes(row.size(), out.size(), block_size, sizeof(Block));
     for (size_t i = 0; i < n_blocks; ++i) {
         Block block;  // a copy, for a row need not be aligned
         std::memcpy(&block, row.data() + i * sizeof(Block), sizeof(Block));
@@ -191,11 +204,13 @@ bool can_decode(TensorType type) {
 void decode_row(TensorType type, std::span<const std::byte> row, std::span<float> out) {
     switch (type) {
         case TensorType::F32:
-            return decode_blocks<F32Value>(row, out, 1);
+            if (row.size() != out.size_bytes()) refuse_sizes(row.size(), out.size(), 1, sizeof(float));
+            if (!row.empty()) std::memcpy(out.data(), row.data(), row.size());
+            return;
         case TensorType::F16:
-            return decode_blocks<F16Value>(row, out, 1);
+            return decode_halves(row, out, half_to_float);
         case TensorType::BF16:
-            return decode_blocks<BF16Value>(row, out, 1);
+            return decode_halves(row, out, bf16_to_f32);
         case TensorType::Q4_0:
             return decode_blocks<BlockQ4_0>(row, out, kBlockSize);
         case TensorType::Q4_1:

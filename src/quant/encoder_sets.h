@@ -1,13 +1,11 @@
-// The function of each instruction set's file. In encoders.cpp they become sets with names and needs.
+// What the file of each instruction set defines for the rest of the program, and all of it (scripts/check-isa-symbols).
+// In encoders.cpp they become sets with names and needs.
 #pragma once
 
 #include "quant/encoders.h"
 
 namespace minfer::quant {
 
-bool encode_scalar(gguf::TensorType type, Arithmetic arithmetic, const EncodeJob& job);
-bool encode_avx2(gguf::TensorType type, Arithmetic arithmetic, const EncodeJob& job);
-bool encode_avx512(gguf::TensorType type, Arithmetic arithmetic, const EncodeJob& job);
-bool encode_neon(gguf::TensorType type, Arithmetic arithmetic, const EncodeJob& job);
+extern const EncodeBlocks kScalarEncoders, kAvx2Encoders, kAvx512Encoders, kNeonEncoders;
 
 }  // namespace minfer::quant

@@ -8,13 +8,13 @@
 namespace minfer::quant {
 namespace {
 
-constexpr EncoderSet kScalar = {"scalar", [](const CpuFeatures&) { return true; }, encode_scalar};
+constexpr EncoderSet kScalar = {"scalar", [](const CpuFeatures&) { return true; }, &kScalarEncoders};
 #if defined(__x86_64__)
-constexpr EncoderSet kAvx2 = {"avx2", [](const CpuFeatures& cpu) { return cpu.avx2 && cpu.fma; }, encode_avx2};
-constexpr EncoderSet kAvx512 = {"avx512", [](const CpuFeatures& cpu) { return cpu.avx512f; }, encode_avx512};
+constexpr EncoderSet kAvx2 = {"avx2", [](const CpuFeatures& cpu) { return cpu.avx2 && cpu.fma; }, &kAvx2Encoders};
+constexpr EncoderSet kAvx512 = {"avx512", [](const CpuFeatures& cpu) { return cpu.avx512f; }, &kAvx512Encoders};
 constexpr const EncoderSet* kSets[] = {&kAvx512, &kAvx2, &kScalar};
 #elif defined(__aarch64__)
-constexpr EncoderSet kNeon = {"neon", [](const CpuFeatures& cpu) { return cpu.neon; }, encode_neon};
+constexpr EncoderSet kNeon = {"neon", [](const CpuFeatures& cpu) { return cpu.neon; }, &kNeonEncoders};
 constexpr const EncoderSet* kSets[] = {&kNeon, &kScalar};
 #else
 constexpr const EncoderSet* kSets[] = {&kScalar};

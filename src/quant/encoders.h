@@ -19,11 +19,13 @@ struct EncodeJob {
     uint8_t* dst;  // [n_blocks][bytes a block]
 };
 
+// False if `type` is none of Q4_0 .. Q8_0, Q2_K .. Q6_K, IQ4_NL, IQ4_XS.
+using EncodeBlocks = bool (*)(gguf::TensorType type, Arithmetic arithmetic, const EncodeJob& job);
+
 struct EncoderSet {
     std::string_view name;
     bool (*runs_on)(const CpuFeatures& cpu);
-    // False if `type` is none of Q4_0 .. Q8_0, Q2_K .. Q6_K, IQ4_NL, IQ4_XS.
-    bool (*encode)(gguf::TensorType type, Arithmetic arithmetic, const EncodeJob& job);
+    const EncodeBlocks* encode;
 };
 
 // Those of this build, best first; "scalar", which needs nothing, is last.

@@ -16,8 +16,6 @@ namespace {
 
 }  // namespace
 
-bool encode_avx512(gguf::TensorType type, Arithmetic arithmetic, const EncodeJob& job) {
-    return encode_blocks_of(type, arithmetic, job);
-}
+const EncodeBlocks kAvx512Encoders = encode_blocks_of;
 
 }  // namespace minfer::quant

@@ -14,8 +14,6 @@ namespace {
 
 }  // namespace
 
-bool encode_scalar(gguf::TensorType type, Arithmetic arithmetic, const EncodeJob& job) {
-    return encode_blocks_of(type, arithmetic, job);
-}
+const EncodeBlocks kScalarEncoders = encode_blocks_of;
 
 }  // namespace minfer::quant
