@@ -9,18 +9,18 @@ if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# Paths are hashed relative to the checkout, so that a fresh clone finds what another one compiled.
 find_program(CCACHE ccache)
 if(CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
-    set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+    set(ccache_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${ccache_launcher})
+    set(CMAKE_C_COMPILER_LAUNCHER ${ccache_launcher})
 endif()
 
 add_library(minfer_flags INTERFACE)
 # The arithmetic of docs/numerics.md depends on these: no contraction but where the source says fma, and no fast-math.
 target_compile_options(minfer_flags INTERFACE -ffp-contract=off -fno-fast-math)
 target_compile_options(minfer_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
-# Diagnostics and __FILE__ name files by their place in the tree, so ccache hits across checkouts.
-target_compile_options(minfer_flags INTERFACE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 target_include_directories(minfer_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(MINFER_SANITIZE)
     target_compile_options(minfer_flags INTERFACE -fsanitize=${MINFER_SANITIZE} -fno-omit-frame-pointer
