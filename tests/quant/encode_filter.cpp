@@ -11,14 +11,16 @@
 
 namespace {
 
+namespace gguf = minfer::gguf;
+namespace quant = minfer::quant;
+
 bool read_floats(std::vector<float>& values, size_t n) {
     values.resize(n);
     return std::fread(values.data(), sizeof(float), n, stdin) == n;
 }
 
 int encode_requests(const char* set_name) {
-    using namespace minfer;
-    const quant::EncoderSet& set = quant::choose_encoder_set(detect_cpu_features(), set_name);
+    const quant::EncoderSet& set = quant::choose_encoder_set(minfer::detect_cpu_features(), set_name);
     int64_t request[6];
     while (std::fread(request, sizeof request[0], 6, stdin) == 6) {
         std::vector<float> values, importance;
