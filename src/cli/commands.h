@@ -7,6 +7,8 @@ namespace minfer::cli {
 
 extern const Command kConvertCommand;
 extern const Command kInfoCommand;
+extern const Command kLogitsCommand;
+extern const Command kPerplexityCommand;
 extern const Command kQuantizeCommand;
 extern const Command kTokenizeCommand;
 extern const Command kMergeCommand;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/generate.h"
 
 namespace minfer::cli {
 namespace {
@@ -20,18 +21,25 @@ std::span<const Command> all_commands() {
     static const std::vector<Command> table = {
         kConvertCommand,
         kInfoCommand,
-        kQuantizeCommand,
-        kTokenizeCommand,
-        kSplitCommand,
+        kLogitsCommand,
         kMergeCommand,
+        kPerplexityCommand,
+        kQuantizeCommand,
+        kSplitCommand,
+        kTokenizeCommand,
     };
     return table;
 }
 
 void print_help() {
-    fmt::print("minfer: the same bits, everywhere\n\nusage:\n");
+    fmt::print(
+        "minfer: the same bits, everywhere\n\nusage:\n"
+        "  minfer [OPTIONS] MODEL [PROMPT]  generate text\n"
+        "  minfer [OPTIONS] PROMPT          the same with the default model\n");
     for (const Command& command : all_commands()) fmt::print("  minfer {:<12} {}\n", command.name, command.summary);
-    fmt::print("\n`minfer COMMAND --help` says more of each.\n");
+    fmt::print("\n`minfer COMMAND --help` says more of each.\n\n");
+    std::fflush(stdout);  // CLI11 prints by a stream of its own
+    generate({"--help"});
 }
 
 int run(const std::vector<std::string>& args) {
@@ -46,7 +54,7 @@ int run(const std::vector<std::string>& args) {
             prefix = fmt::format("minfer {}", command.name);
             return command.run({args.begin() + 1, args.end()});
         }
-        throw UsageError(fmt::format("unknown command '{}'; see minfer --help", args[0]));
+        return generate(args);
     } catch (const UsageError& e) {
         fmt::print(stderr, "{}: {}\n", prefix, e.what());
         return 2;

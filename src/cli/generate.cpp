@@ -1,0 +1,144 @@
+#include "cli/generate.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/engine_options.h"
+#include "cli/interrupt.h"
+#include "cli/model_argument.h"
+#include "cli/parse.h"
+#include "cli/read_input.h"
+#include "engine/generate.h"
+
+namespace minfer::cli {
+namespace {
+
+struct Arguments {
+    std::vector<std::string> words;  // [MODEL] [PROMPT]
+    engine::EngineOptions engine;
+    engine::GenerationOptions generation;
+    std::optional<uint64_t> seed;
+    std::string dump_graph;
+    bool no_template = false;
+};
+
+struct Job {
+    std::string model;
+    std::string prompt;
+};
+
+void declare(CLI::App& app, Arguments& a) {
+    sampling::Params& s = a.generation.sampling;
+    a.generation.n_predict = 256;
+    app.add_option(
+           "words", a.words,
+           "MODEL [PROMPT]. MODEL is a file or a cached name. Without a PROMPT it comes from standard input, less "
+           "one newline at its end; without a MODEL the default one is used")
+        ->expected(0, 2)
+        ->type_name("[MODEL] [PROMPT]");
+    app.add_option("-n,--n-predict", a.generation.n_predict, "Tokens to generate at most; 0: until the context is full")
+        ->capture_default_str()
+        ->type_name("N");
+    app.add_flag("--greedy", s.greedy, "Always take the most likely token");
+    app.add_option("--temp", s.temperature, "Temperature; 0 is greedy")->capture_default_str()->type_name("F");
+    app.add_option("--top-k", s.top_k, "Draw among the N best tokens; 0: all")->capture_default_str()->type_name("N");
+    app.add_option("--top-p", s.top_p, "Draw among the best tokens that have this probability together; 1: all")
+        ->capture_default_str()
+        ->type_name("F");
+    app.add_option("--min-p", s.min_p, "Draw among tokens at least this likely relative to the best; 0: all")
+        ->capture_default_str()
+        ->type_name("F");
+    app.add_option("--repeat-penalty", s.repeat_penalty, "Make the last 64 tokens less likely by this factor; 1: off")
+        ->capture_default_str()
+        ->type_name("F");
+    app.add_option("--seed", a.seed, "Of the draws: the same seed gives the same text; default: a random one")
+        ->type_name("N");
+    app.add_option(
+           "--n-ctx", a.engine.n_ctx,
+           fmt::format("Tokens that prompt and text may have together; default: {}, or what the model was trained "
+                       "on if less",
+                       engine::kDefaultContext))
+        ->check(CLI::Range(1, 1 << 24))
+        ->type_name("N");
+    app.add_option("--stop", a.generation.stop, "Stop where this text comes; may be given more than once")
+        ->expected(1)
+        ->take_all()
+        ->type_name("TEXT");
+    app.add_flag("--ignore-eos", a.generation.ignore_eos, "Go on after tokens that end a text");
+    app.add_flag("--no-template", a.no_template,
+                 "Give the prompt to the model as it is, as is done so far in any case");
+    app.add_option("--dump-graph", a.dump_graph, "Also write the graph of a decode step, in Graphviz's language")
+        ->type_name("FILE.dot");
+    add_engine_options(app, a.engine);
+}
+
+Job job(const std::vector<std::string>& words) {
+    if (words.size() == 2) return {model_file(words[0]), words[1]};
+    if (words.size() == 1 && !names_model(words[0])) return {default_model_file(), words[0]};
+    Job job{words.empty() ? default_model_file() : model_file(words[0]), read_standard_input()};
+    if (job.prompt.ends_with('\n')) job.prompt.pop_back();
+    return job;
+}
+
+void write_out(std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        throw IoError("standard output", "write", errno);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+    AtomicFile file(path);
+    file.write(std::as_bytes(std::span(text)));
+    file.commit();
+}
+
+double rate(size_t n, double seconds) { return seconds > 0 ? double(n) / seconds : 0.0; }
+
+void report(const engine::Generation& g, const Arguments& a, double load_seconds) {
+    if (isatty(STDOUT_FILENO)) fmt::print(stderr, "\n");
+    if (g.reason == engine::StopReason::ContextFull)
+        fmt::print(stderr, "minfer: the context is full; --n-ctx makes it larger\n");
+    const sampling::Params& s = a.generation.sampling;
+    const std::string seed = s.greedy || s.temperature == 0 ? "" : fmt::format(", seed {}", a.generation.sampling.seed);
+    // The first token costs no pass of its own: its logits are the prompt's.
+    const size_t n_pass = g.tokens.empty() ? 0 : g.tokens.size() - 1;
+    fmt::print(stderr, "load {:.2f} s; prompt {} tokens, {:.1f} tokens/s; generated {} tokens, {:.1f} tokens/s{}\n",
+               load_seconds, g.n_prompt, rate(g.n_prompt, g.prompt_seconds), g.tokens.size(),
+               rate(n_pass, g.generation_seconds), seed);
+}
+
+}  // namespace
+
+int generate(const std::vector<std::string>& args) {
+    CLI::App app("Generates text.", "minfer");
+    Arguments a;
+    declare(app, a);
+    if (const std::optional<int> status = parse(app, args)) return *status;
+    a.generation.sampling.seed = a.seed ? *a.seed : uint64_t(std::random_device()()) << 32 | std::random_device()();
+    const sampling::Chain checked(a.generation.sampling);  // its complaints should not wait for the model
+    const Job job = cli::job(a.words);
+    if (job.prompt.empty()) throw Error("the prompt is empty");
+
+    const auto start = std::chrono::steady_clock::now();
+    engine::Engine engine(job.model, a.engine);
+    // The words of a raw prompt are the user's own, and so are special tokens written out among them.
+    const std::vector<engine::TokenId> prompt = engine.tokenizer().encode(job.prompt, {.parse_special = true});
+    const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!a.dump_graph.empty()) write_file(a.dump_graph, engine.decode_graph_dot());
+
+    const Interrupt interrupt;
+    const engine::Generation generation =
+        engine::generate(engine, 0, prompt, a.generation, write_out, [&] { return interrupt.interrupted(); });
+    report(generation, a, load_seconds);
+    return generation.reason == engine::StopReason::Interrupted ? kInterruptedStatus : 0;
+}
+
+}  // namespace minfer::cli

@@ -1,0 +1,124 @@
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "backend/cpu/backend.h"
+#include "backend/cpu/kernels.h"
+#include "base/cpu_features.h"
+#include "base/error.h"
+
+namespace minfer::engine {
+namespace {
+
+// A position is an int32, and so is a count of cells.
+constexpr size_t kLargestContext = size_t(1) << 24;
+
+void check(const EngineOptions& o) {
+    if (o.n_batch < 1 || o.n_batch > kLargestContext)
+        throw UsageError(fmt::format("batch size: found {}, expected 1 to {}", o.n_batch, kLargestContext));
+    if (o.n_ctx > kLargestContext)
+        throw UsageError(fmt::format("context size: found {}, expected at most {}", o.n_ctx, kLargestContext));
+    if (o.n_sequence < 1 || o.n_sequence > kLargestContext)
+        throw UsageError(fmt::format("sequences: found {}, expected 1 to {}", o.n_sequence, kLargestContext));
+}
+
+}  // namespace
+
+Engine::Engine(const std::string& path, const EngineOptions& options)
+    : options_(options), file_(gguf::Gguf::open(path)), model_(model::load(file_)) {
+    engine::check(options);
+    const size_t n_ctx =
+        options.n_ctx ? options.n_ctx : std::min(kDefaultContext, model_->hyperparameters().n_ctx_train);
+    threads_ = std::make_unique<ThreadPool>(options.n_threads);
+    CpuFeatures features = detect_cpu_features();
+    apply_environment(features);
+    backends_.push_back(std::make_unique<cpu::CpuBackend>(cpu::choose_kernels(features), *threads_));
+    sequences_.emplace(int32_t(n_ctx), int32_t(options.n_sequence));
+    std::vector<backend::Backend*> by_priority;
+    for (const auto& backend : backends_) by_priority.push_back(backend.get());
+    scheduler_ = std::make_unique<runtime::Scheduler>(
+        by_priority, model_->weights(), model_->kv_layout(n_ctx, options.cell_type),
+        [this](const graph::GraphParams& params) { return model_->build_graph(params); },
+        runtime::Scheduler::Options{.fusion = options.fusion});
+}
+
+Engine::~Engine() = default;
+
+const tokenizer::Tokenizer& Engine::tokenizer() {
+    if (!tokenizer_) tokenizer_.emplace(tokenizer::Tokenizer::from_gguf(file_));
+    return *tokenizer_;
+}
+
+void Engine::check(const Batch& batch) const {
+    if (batch.empty()) throw ShapeError("no tokens to run");
+    for (const BatchToken& t : batch) {
+        if (t.token < 0 || size_t(t.token) >= n_vocab())
+            throw ShapeError(
+                fmt::format("token id {} is outside the vocabulary: expected 0 to {}", t.token, n_vocab() - 1));
+        if (t.sequence < 0 || t.sequence >= sequences_->n_sequence())
+            throw ShapeError(
+                fmt::format("found sequence {}, expected 0 to {}", t.sequence, sequences_->n_sequence() - 1));
+    }
+    if (batch.size() > size_t(sequences_->n_free()))
+        throw ShapeError(
+            fmt::format("the context is full: {} of its {} tokens are taken, and {} more came; --n-ctx "
+                        "makes it larger",
+                        sequences_->n_cell() - sequences_->n_free(), sequences_->n_cell(), batch.size()));
+}
+
+size_t Engine::cut(std::span<const BatchToken> rest) const {
+    size_t n = 0;
+    size_t n_output_rows = 0;
+    for (; n < rest.size() && n < options_.n_batch; ++n) {
+        if (rest[n].wants_logits && n_output_rows++ == kMaxOutputRows) break;
+    }
+    return n;
+}
+
+void Engine::run(const Batch& batch, const LogitsSink& sink) {
+    check(batch);
+    std::vector<int32_t> lengths;
+    for (SequenceId s = 0; s < sequences_->n_sequence(); ++s) lengths.push_back(sequences_->length(s));
+    try {
+        std::span<const BatchToken> rest = batch;
+        while (!rest.empty()) {
+            const size_t n = cut(rest);
+            run_pass(rest.first(n), batch.size() - rest.size(), sink);
+            rest = rest.subspan(n);
+        }
+    } catch (...) {
+        for (SequenceId s = 0; s < sequences_->n_sequence(); ++s) sequences_->truncate(s, lengths[size_t(s)]);
+        throw;
+    }
+}
+
+void Engine::run_pass(std::span<const BatchToken> tokens, size_t first, const LogitsSink& sink) {
+    inputs_.assign(tokens, *sequences_);
+    const std::span<const int32_t> output_rows = inputs_.output_rows();
+    scheduler_->run(
+        {.n_token = tokens.size(), .n_output_rows = output_rows.size(), .weights_version = model_->weights().version()},
+        inputs_.inputs());
+    if (output_rows.empty()) return;
+    const std::span<const float> values = scheduler_->output(0);
+    rows_.clear();
+    for (size_t i = 0; i < output_rows.size(); ++i) {
+        const size_t token = size_t(output_rows[i]);
+        const std::span<const float> row = values.subspan(i * n_vocab(), n_vocab());
+        if (std::ranges::any_of(row, [](float x) { return std::isnan(x); }))
+            throw Error(
+                fmt::format("{}: the logits of the token at position {} of sequence {} (id {}) are NaN: the "
+                            "weights hold values that are not finite, or too large",
+                            file_.path(), inputs_.position(token), tokens[token].sequence, tokens[token].token));
+        rows_.push_back(first + token);
+    }
+    sink({rows_, values});
+}
+
+std::string Engine::decode_graph_dot() {
+    return scheduler_->to_dot({.n_token = 1, .n_output_rows = 1, .weights_version = model_->weights().version()});
+}
+
+}  // namespace minfer::engine

@@ -1,0 +1,94 @@
+// A loaded model at work: the file, the weights, the backends and the cache behind one object.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/threads.h"
+#include "engine/batch.h"
+#include "gguf/reader.h"
+#include "kv/sequences.h"
+#include "model/model.h"
+#include "runtime/scheduler.h"
+#include "tokenizer/tokenizer.h"
+
+namespace minfer::engine {
+
+struct EngineOptions {
+    size_t n_ctx = 0;  // cells, for the tokens of all sequences together; 0: kDefaultContext, or the model's if less
+    size_t n_batch = 512;   // tokens of one forward pass at most
+    size_t n_sequence = 1;  // sequences that can be held at a time
+    int n_threads = 0;      // 0: every CPU that this process may run on
+    kv::CellType cell_type = kv::CellType::F32;
+    runtime::FusionOptions fusion = runtime::FusionOptions::from_environment();
+};
+
+constexpr size_t kDefaultContext = 4096;
+
+// Rows of logits that one forward pass gives at most: a batch that wants more is cut, so that a large vocabulary does
+// not make the activations outgrow the weights. How a batch is cut changes no bit.
+constexpr size_t kMaxOutputRows = 64;
+
+class Engine {
+  public:
+    // Maps the file and makes everything ready. Throws what gguf::Gguf::open and model::load throw, and UsageError for
+    // options that make no sense.
+    Engine(const std::string& path, const EngineOptions& options);
+    ~Engine();
+
+    const gguf::Gguf& file() const { return file_; }
+    const model::Model& model() const { return *model_; }
+    size_t n_vocab() const { return model_->hyperparameters().n_vocab; }
+    size_t n_ctx() const { return size_t(sequences_->n_cell()); }
+    size_t n_batch() const { return options_.n_batch; }
+    ThreadPool& threads() { return *threads_; }
+    runtime::Scheduler& scheduler() { return *scheduler_; }
+
+    // Built when first asked for: not every job needs text. Throws what tokenizer::Tokenizer throws.
+    const tokenizer::Tokenizer& tokenizer();
+
+    // The books of the cache. Truncating a sequence here forgets its last tokens.
+    kv::Sequences& sequences() { return *sequences_; }
+
+    // The logits of some tokens of a batch: `rows` are indices into the batch, ascending; `values` is
+    // [rows.size()][n_vocab], valid during the call.
+    struct Logits {
+        std::span<const size_t> rows;
+        std::span<const float> values;
+    };
+    using LogitsSink = std::function<void(const Logits&)>;
+
+    // Runs the tokens through the model, in forward passes of at most n_batch tokens and kMaxOutputRows rows, and hands
+    // the logits of those that want them to `sink`. The logits of a token depend on the tokens before it in its
+    // sequence and on nothing else: not on the batch, its cuts, or the threads. Throws ShapeError for an empty batch,
+    // an id outside the vocabulary, a sequence that there is not, and a context that is full; Error where a logit is
+    // NaN, naming the token. The sequences are then as they were before the call.
+    void run(const Batch& batch, const LogitsSink& sink);
+
+    // The graph of a decode step, as Graphviz text.
+    std::string decode_graph_dot();
+
+  private:
+    void check(const Batch& batch) const;
+    size_t cut(std::span<const BatchToken> rest) const;
+    void run_pass(std::span<const BatchToken> tokens, size_t first, const LogitsSink& sink);
+
+    EngineOptions options_;
+    gguf::Gguf file_;
+    std::unique_ptr<model::Model> model_;
+    std::optional<tokenizer::Tokenizer> tokenizer_;
+    std::unique_ptr<ThreadPool> threads_;
+    std::vector<std::unique_ptr<backend::Backend>> backends_;
+    std::optional<kv::Sequences> sequences_;
+    std::unique_ptr<runtime::Scheduler> scheduler_;
+    BatchInputs inputs_;
+    std::vector<size_t> rows_;
+};
+
+}  // namespace minfer::engine

@@ -1,0 +1,42 @@
+// The generation loop: prompt in, text out, a token at a time.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.h"
+#include "sampling/chain.h"
+
+namespace minfer::engine {
+
+struct GenerationOptions {
+    size_t n_predict = 0;  // tokens at most; 0: as many as the context holds
+    sampling::Params sampling;
+    std::vector<std::string> stop = {};  // text that ends the generation where it comes; it is not given out
+    bool ignore_eos = false;             // go on after tokens that end a text
+};
+
+enum class StopReason { EndOfText, StopString, Length, ContextFull, Interrupted };
+
+struct Generation {
+    std::vector<TokenId> tokens;  // generated, the one that ended the text included
+    StopReason reason = StopReason::Length;
+    size_t n_prompt = 0;
+    double prompt_seconds = 0;      // until the logits after the prompt were there
+    double generation_seconds = 0;  // from then to the end
+};
+
+// Where text goes as soon as its characters are whole: well-formed UTF-8, special tokens left out.
+using TextSink = std::function<void(std::string_view)>;
+
+// Appends the prompt and then what the model makes of it to the sequence. `interrupted` is asked between forward passes
+// and ends the generation cleanly. Throws ShapeError for an empty prompt, one that leaves no room in the context, and
+// ids outside the vocabulary; otherwise as Engine::run.
+Generation generate(Engine& engine, SequenceId sequence, std::span<const TokenId> prompt,
+                    const GenerationOptions& options, const TextSink& text, const std::function<bool()>& interrupted);
+
+}  // namespace minfer::engine
