@@ -1,0 +1,130 @@
+// What Engine refuses, and that a refusal leaves it as it was.
+#include "engine/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/error.h"
+#include "model/tiny_file.h"
+#include "support/support.h"
+
+namespace minfer::engine {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class EngineTest : public testing::Test {
+  protected:
+    std::string write(const std::string& architecture = "llama") {
+        const std::string path = folder_ / "model.gguf";
+        test::tiny_file(architecture).write(path);
+        return path;
+    }
+
+    static Batch batch(std::initializer_list<TokenId> ids, bool all_logits = true) {
+        Batch b;
+        for (const TokenId id : ids) b.push_back({id, 0, all_logits});
+        return b;
+    }
+
+    static std::vector<float> logits(Engine& engine, const Batch& b) {
+        std::vector<float> out;
+        engine.run(b, [&](const Engine::Logits& l) { out.insert(out.end(), l.values.begin(), l.values.end()); });
+        return out;
+    }
+
+    test::TemporaryFolder folder_;
+};
+
+TEST_F(EngineTest, RefusesTokensThatAreNone) {
+    Engine engine(write(), {.n_ctx = 4, .n_threads = 1});
+    EXPECT_THAT([&] { logits(engine, {}); }, ThrowsMessage<ShapeError>("no tokens to run"));
+    EXPECT_THAT([&] { logits(engine, batch({1, 40})); },
+                ThrowsMessage<ShapeError>("token id 40 is outside the vocabulary: expected 0 to 39"));
+    EXPECT_THAT([&] { logits(engine, batch({-1})); }, ThrowsMessage<ShapeError>(HasSubstr("token id -1")));
+    EXPECT_THAT([&] { logits(engine, {{1, 1, true}}); },
+                ThrowsMessage<ShapeError>("found sequence 1, expected 0 to 0"));
+    EXPECT_EQ(engine.sequences().length(0), 0);
+}
+
+TEST_F(EngineTest, AFullContextIsAnErrorThatChangesNothing) {
+    Engine engine(write(), {.n_ctx = 4, .n_threads = 1});
+    logits(engine, batch({1, 2, 3}));
+    EXPECT_THAT(
+        [&] { logits(engine, batch({4, 5})); },
+        ThrowsMessage<ShapeError>(HasSubstr("the context is full: 3 of its 4 tokens are taken, and 2 more came")));
+    EXPECT_EQ(engine.sequences().length(0), 3);
+    const std::vector<float> after = logits(engine, batch({4}));
+    Engine fresh(write(), {.n_ctx = 4, .n_threads = 1});
+    const std::vector<float> all = logits(fresh, batch({1, 2, 3, 4}));
+    EXPECT_EQ(after, std::vector<float>(all.end() - 40, all.end()));
+}
+
+TEST_F(EngineTest, TruncatedSequencesGoOnFromThere) {
+    Engine engine(write(), {.n_ctx = 8, .n_threads = 1});
+    logits(engine, batch({1, 2, 3, 4, 5}));
+    engine.sequences().truncate(0, 2);
+    const std::vector<float> after = logits(engine, batch({9}));
+    Engine fresh(write(), {.n_ctx = 8, .n_threads = 1});
+    const std::vector<float> all = logits(fresh, batch({1, 2, 9}));
+    EXPECT_EQ(after, std::vector<float>(all.end() - 40, all.end()));
+}
+
+TEST_F(EngineTest, GivesTheRowsThatWereAskedFor) {
+    Engine engine(write(), {.n_ctx = 200, .n_batch = 50, .n_threads = 1});
+    Batch b;
+    std::vector<size_t> wanted;
+    for (size_t i = 0; i < 190; ++i) {
+        b.push_back({TokenId(i % 40), 0, i % 3 != 1});
+        if (i % 3 != 1) wanted.push_back(i);
+    }
+    std::vector<size_t> rows;
+    engine.run(b, [&](const Engine::Logits& l) {
+        EXPECT_LE(l.rows.size(), kMaxOutputRows);
+        EXPECT_EQ(l.values.size(), l.rows.size() * 40);
+        rows.insert(rows.end(), l.rows.begin(), l.rows.end());
+    });
+    EXPECT_EQ(rows, wanted);
+    engine.sequences().clear();
+    engine.run(batch({1, 2, 3}, false), [&](const Engine::Logits&) { ADD_FAILURE() << "nobody asked"; });
+}
+
+TEST_F(EngineTest, NaNLogitsNameTheToken) {
+    // An embedding that is infinite makes NaN of whatever follows it.
+    const std::string path = write();
+    std::string bytes = test::read_file(path);
+    const gguf::Gguf file = gguf::Gguf::open(path);
+    const float infinity = std::numeric_limits<float>::infinity();
+    const uint64_t row = file.tensor("token_embd.weight").offset + 7 * 32 * sizeof(float);
+    bytes.replace(size_t(row), sizeof infinity, reinterpret_cast<const char*>(&infinity), sizeof infinity);
+    test::write_file(path, bytes);
+    Engine engine(path, {.n_ctx = 8, .n_threads = 1});
+    EXPECT_THAT([&] { logits(engine, batch({1, 2, 7, 3})); },
+                ThrowsMessage<Error>(HasSubstr("the logits of the token at position 2 of sequence 0 (id 7) are NaN")));
+    EXPECT_EQ(engine.sequences().length(0), 0);
+}
+
+TEST_F(EngineTest, RefusesOptionsByName) {
+    const std::string path = write();
+    EXPECT_THAT([&] { Engine(path, {.n_batch = 0}); }, ThrowsMessage<UsageError>(HasSubstr("batch size: found 0")));
+    EXPECT_THAT([&] { Engine(path, {.n_ctx = size_t(1) << 40}); },
+                ThrowsMessage<UsageError>(HasSubstr("context size")));
+    EXPECT_THAT([&] { Engine(path, {.n_sequence = 0}); }, ThrowsMessage<UsageError>(HasSubstr("sequences: found 0")));
+    EXPECT_THROW(Engine(path, {.n_threads = -1}), UsageError);
+    EXPECT_THROW(Engine((folder_ / "absent.gguf").string(), {}), IoError);
+}
+
+// A prefill's graphs, the first decode step's, and no other however long it goes on.
+TEST_F(EngineTest, DecodeStepsReuseOneGraph) {
+    Engine engine(write("qwen3"), {.n_ctx = 300, .n_threads = 1});
+    logits(engine, batch({1, 2, 3}));
+    for (int i = 0; i < 200; ++i) logits(engine, batch({TokenId(i % 40)}));
+    EXPECT_EQ(engine.scheduler().statistics().n_build, 2u);
+    EXPECT_EQ(engine.scheduler().statistics().n_run, 201u);
+}
+
+}  // namespace
+}  // namespace minfer::engine
