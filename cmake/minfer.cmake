@@ -75,14 +75,15 @@ function(minfer_python_test name script)
     set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
 endfunction()
 
-# minfer_fuzz(NAME SOURCES x_fuzz.cpp [DEPENDS gguf])
+# minfer_fuzz(NAME SOURCES x_fuzz.cpp [DEPENDS gguf] [CORPUS folder])
 # A libFuzzer program, in builds with MINFER_FUZZ alone; there it is a test that runs a while, for longer hunts run it by
-# hand. It sees what a build for fuzzing instruments: everything of minfer's.
+# hand. It starts from the files of CORPUS and keeps what it finds in the build folder. It sees what a build for fuzzing
+# instruments: everything of minfer's.
 function(minfer_fuzz name)
     if(NOT MINFER_FUZZ)
         return()
     endif()
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS" "SOURCES;DEPENDS")
     add_executable(${name} ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE minfer_flags)
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
@@ -91,7 +92,10 @@ function(minfer_fuzz name)
         target_link_libraries(${name} PRIVATE minfer_${dependency})
     endforeach()
     add_dependencies(minfer_fuzzers ${name})
-    add_test(NAME ${name} COMMAND ${name} -max_total_time=20 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1)
+    set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}_corpus)
+    file(MAKE_DIRECTORY ${found})
+    add_test(NAME ${name} COMMAND ${name} -max_total_time=20 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+             ${found} ${arg_CORPUS})
     set_tests_properties(${name} PROPERTIES LABELS fuzz)
 endfunction()
 add_custom_target(minfer_fuzzers)

@@ -1,14 +1,13 @@
 // minfer info: what a GGUF file holds.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <map>
 
 #include "base/byte_size.h"
 #include "cli/commands.h"
 #include "cli/metadata_text.h"
 #include "cli/parse.h"
+#include "cli/table.h"
 #include "gguf/reader.h"
 
 namespace minfer::cli {
@@ -52,29 +51,6 @@ std::string count_text(uint64_t n) {
         ++unit;
     }
     return fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
-// Columns of a table as wide as their longest cell, in characters and not in bytes.
-size_t columns(std::string_view text) {
-    return size_t(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-enum class Align { Left, Right };
-
-void print_table(const std::vector<std::vector<std::string>>& rows, const std::vector<Align>& alignment) {
-    std::vector<size_t> width(alignment.size());
-    for (const auto& row : rows)
-        for (size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], columns(row[c]));
-    for (const auto& row : rows) {
-        std::string line = " ";
-        for (size_t c = 0; c < row.size(); ++c) {
-            const std::string gap(width[c] - columns(row[c]), ' ');
-            const bool last = c + 1 == row.size();
-            line += alignment[c] == Align::Right ? " " + gap + row[c] : " " + row[c] + (last ? "" : gap);
-            if (!last) line += " ";
-        }
-        fmt::print("{}\n", line);
-    }
 }
 
 void print_summary(const Gguf& model) {

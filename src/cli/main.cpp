@@ -19,6 +19,7 @@ namespace {
 
 std::span<const Command> all_commands() {
     static const std::vector<Command> table = {
+        kCompareCommand,
         kConvertCommand,
         kInfoCommand,
         kLogitsCommand,
@@ -27,6 +28,7 @@ std::span<const Command> all_commands() {
         kQuantizeCommand,
         kSplitCommand,
         kTokenizeCommand,
+        kVerifyCommand,
     };
     return table;
 }

@@ -15,6 +15,7 @@ namespace {
 // A string or array longer than this is refused, as llama.cpp does: no model has one, and a sparse file could.
 constexpr uint64_t kMaxMetadataItems = uint64_t(1) << 30;
 constexpr uint64_t kMaxMetadataBytes = uint64_t(1) << 30;
+constexpr size_t kPieceBytes = size_t(1) << 20;
 // The least bytes that an entry can take, for a bound on the number of them.
 constexpr uint64_t kMinKeyValueBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorInfoBytes = 8 + 1 + 4 + 8 + 4 + 8;
@@ -58,7 +59,7 @@ class Source {
     void read(std::span<std::byte> out, const Field& field) {
         if (out.size() > window_.size() && !(left_.covers(out.size()) && read_past_window(out))) cut(out.size(), field);
         if (out.size() <= window_.size()) {
-            std::memcpy(out.data(), window_.data(), out.size());
+            std::ranges::copy(window_.first(out.size()), out.begin());
             window_ = window_.subspan(out.size());
         }
         left_.spend(out.size());
@@ -76,9 +77,19 @@ class Source {
         if (!left_.covers(count)) cut(count, field);
         if (count > kMaxMetadataBytes)
             fail(field, fmt::format("{} bytes", count), fmt::format("at most {}", kMaxMetadataBytes));
-        std::vector<std::byte> bytes(static_cast<size_t>(count));
-        read(bytes, field);
+        std::vector<std::byte> bytes;
+        append(bytes, count, field);
         return bytes;
+    }
+
+    // Reads `count` more bytes to the end of `bytes`. Memory is taken as they arrive, not as they are promised.
+    void append(std::vector<std::byte>& bytes, uint64_t count, const Field& field) {
+        while (count > 0) {
+            const auto piece = size_t(std::min<uint64_t>(count, kPieceBytes));
+            bytes.resize(bytes.size() + piece);
+            read(std::span(bytes).last(piece), field);
+            count -= piece;
+        }
     }
 
     [[noreturn]] void fail(const Field& field, const std::string& found, const std::string& expected) const {
@@ -181,10 +192,9 @@ std::vector<std::byte> read_strings(Source& source, uint64_t count, const Field&
         if (!source.left().covers(length)) source.cut(length, field);
         if (length > kMaxMetadataBytes - bytes.size())
             source.fail(key, fmt::format("more than {} bytes of strings", kMaxMetadataBytes), "fewer");
-        const size_t start = bytes.size();
-        bytes.resize(start + sizeof length + size_t(length));
-        std::memcpy(bytes.data() + start, &length, sizeof length);
-        source.read(std::span(bytes).subspan(start + sizeof length), field);
+        const auto prefix = std::as_bytes(std::span(&length, 1));
+        bytes.insert(bytes.end(), prefix.begin(), prefix.end());
+        source.append(bytes, length, field);
     }
     return bytes;
 }
