@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "convert/json_file.h"
+#include "gguf/value.h"
 
 namespace minfer::convert {
 namespace {
@@ -53,7 +54,7 @@ fs::path path_within(const fs::path& folder, std::string_view name, const std::s
     const fs::path path(name);
     const bool inside = !name.empty() && name.find('\0') == std::string_view::npos && path.is_relative() &&
                         std::ranges::none_of(path, [](const fs::path& part) { return part == ".."; });
-    if (!inside) throw FormatError(source, field, fmt::format("the path '{}'", name), "a file inside the folder");
+    if (!inside) throw FormatError(source, field, "the path " + gguf::in_quotes(name), "a file inside the folder");
     return folder / path;
 }
 

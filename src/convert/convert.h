@@ -22,7 +22,7 @@ struct ConvertOptions {
     std::string output;                             // OUT.gguf; parts are named after it
     gguf::TensorType type = gguf::TensorType::F16;  // of matrices: F32, F16, BF16 or Q8_0
     bool require_chat_template = true;
-    gguf::SplitLimits split;
+    gguf::SplitLimits split = {};
 };
 
 // The --outtype of that name. Throws UnsupportedError, naming those there are.
