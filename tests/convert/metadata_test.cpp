@@ -93,9 +93,9 @@ TEST(ModelName, IsTakenApartAsTheReferenceDoes) {
         const Json parts = {json(p.full_name), json(p.organization), json(p.basename),
                             json(p.finetune),  json(p.version),      json(p.size_label)};
         EXPECT_EQ(parts, expected["parts"]) << name << " " << n;
-        EXPECT_EQ(convert::size_label(n), expected["size_label"]) << n;
+        EXPECT_EQ(Json(convert::size_label(n)), expected["size_label"]) << n;
         if (name != "model-\u00df") {  // its capital has two letters
-            EXPECT_EQ(convert::title_of_name(name), expected["title"]);
+            EXPECT_EQ(Json(convert::title_of_name(name)), expected["title"]);
         }
     }
 }
