@@ -123,7 +123,8 @@ TEST_F(WriterTest, TheOraclePackageReadsIt) {
         "r=gguf.GGUFReader(sys.argv[1])\n"
         "f=lambda k: r.fields[k].contents()\n"
         "t=r.tensors[0]\n"
-        "print(f('general.architecture'), f('number'), f('words'), t.name, [int(n) for n in t.shape], t.data.tolist())\n";
+        "print(f('general.architecture'), f('number'), f('words'), t.name, [int(n) for n in t.shape], "
+        "t.data.tolist())\n";
     const auto done = test::run({test::python().string(), "-c", script, path("m.gguf")});
     EXPECT_EQ(done.status, 0) << done.err;
     EXPECT_EQ(done.out, "test -5 ['x', 'yz'] t [2, 3] [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]\n");
