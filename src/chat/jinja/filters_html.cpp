@@ -1,0 +1,276 @@
+// Filters for HTML and URLs. Chat templates hardly use them; they are here so that none is missing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <set>
+
+#include "chat/jinja/arguments.h"
+#include "chat/jinja/error.h"
+#include "chat/jinja/filters.h"
+#include "chat/jinja/interpreter.h"
+#include "chat/jinja/methods.h"
+#include "chat/jinja/operators.h"
+#include "chat/jinja/unicode.h"
+
+namespace minfer::chat::jinja {
+namespace {
+
+Value escape_filter(Interpreter&, const Value& v, const Arguments& a) {
+    bind("escape", {"s"}, {}, a);
+    return escape(v);
+}
+
+Value force_escape(Interpreter&, const Value& v, const Arguments& a) {
+    bind("do_forceescape", {"value"}, {}, a);
+    return Value::string(escape_html(str(v)), true);
+}
+
+Value safe(Interpreter&, const Value& v, const Arguments& a) {
+    bind("do_mark_safe", {"value"}, {}, a);
+    return Value::string(str(v), true);
+}
+
+// Character references: the numbers, and the names that text has; others stay as they are.
+std::string unescape(std::string_view text) {
+    static constexpr std::array<std::pair<std::string_view, char32_t>, 12> kNames = {{
+        {"amp;", '&'},
+        {"lt;", '<'},
+        {"gt;", '>'},
+        {"quot;", '"'},
+        {"apos;", '\''},
+        {"nbsp;", 0xa0},
+        {"copy;", 0xa9},
+        {"reg;", 0xae},
+        {"laquo;", 0xab},
+        {"raquo;", 0xbb},
+        {"hellip;", 0x2026},
+        {"mdash;", 0x2014},
+    }};
+    std::string out;
+    for (size_t i = 0; i < text.size();) {
+        const std::string_view rest = text.substr(i + 1);
+        if (text[i] != '&') {
+            out += text[i++];
+            continue;
+        }
+        const auto named = std::ranges::find_if(kNames, [&](const auto& n) { return rest.starts_with(n.first); });
+        if (named != kNames.end()) {
+            unicode::append(out, named->second);
+            i += 1 + named->first.size();
+            continue;
+        }
+        const bool hex = rest.size() > 1 && rest[0] == '#' && (rest[1] | 0x20) == 'x';
+        size_t end = hex ? 2 : 1;
+        char32_t code = 0;
+        while (rest.starts_with("#") && end < rest.size() && end < 9 &&
+               (hex ? std::isxdigit(static_cast<unsigned char>(rest[end]))
+                    : std::isdigit(static_cast<unsigned char>(rest[end])))) {
+            const char c = char(rest[end] | 0x20);
+            code = code * (hex ? 16 : 10) + char32_t(rest[end] <= '9' ? rest[end] - '0' : c - 'a' + 10);
+            ++end;
+        }
+        if (end > (hex ? 2u : 1u) && code > 0 && code <= 0x10ffff) {
+            unicode::append(out, code);
+            i += 1 + end + (end < rest.size() && rest[end] == ';');
+        } else {
+            out += text[i++];
+        }
+    }
+    return out;
+}
+
+Value strip_tags(Interpreter&, const Value& v, const Arguments& a) {
+    bind("do_striptags", {"value"}, {}, a);
+    const std::string text = str(v);
+    std::string kept;
+    size_t at = 0;
+    while (true) {
+        const size_t start = text.find('<', at);
+        if (start == std::string::npos) break;
+        const bool comment = text.compare(start, 4, "<!--") == 0;
+        const size_t end = comment ? text.find("-->", start + 4) : text.find('>', start);
+        if (end == std::string::npos) break;
+        kept += text.substr(at, start - at);
+        at = end + (comment ? 3 : 1);
+    }
+    kept += text.substr(at);
+    std::string out;
+    for (const std::string& word : split_words(kept)) out += (out.empty() ? "" : " ") + word;
+    return Value::string(unescape(out));
+}
+
+std::string quote(const Value& value, bool for_query) {
+    std::string out;
+    for (const char c : str(value)) {
+        const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' ||
+                           c == '~' || (c == '/' && !for_query);
+        if (plain)
+            out += c;
+        else if (c == ' ' && for_query)
+            out += '+';
+        else
+            out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    return out;
+}
+
+Value url_encode(Interpreter&, const Value& v, const Arguments& a) {
+    bind("do_urlencode", {"value"}, {}, a);
+    if (v.is_str() || !is_iterable(v)) return Value::string(quote(v, false));
+    std::string out;
+    const auto add = [&](const Value& key, const Value& value) {
+        out += (out.empty() ? "" : "&") + quote(key, true) + "=" + quote(value, true);
+    };
+    if (v.is(Type::Dict)) {
+        for (const auto& [key, value] : v.as_dict().entries) add(key, value);
+        return Value::string(std::move(out));
+    }
+    for (const Value& each : to_vector(v)) {
+        if (!is_iterable(each)) raise_type_error(fmt::format("cannot unpack non-iterable {} object", type_name(each)));
+        const std::vector<Value> pair = to_vector(each);
+        if (pair.size() > 2) raise_value_error("too many values to unpack (expected 2)");
+        if (pair.size() < 2)
+            raise_value_error(fmt::format("not enough values to unpack (expected 2, got {})", pair.size()));
+        add(pair[0], pair[1]);
+    }
+    return Value::string(std::move(out));
+}
+
+Value xml_attributes(Interpreter& i, const Value& v, const Arguments& a) {
+    const auto given = bind("do_xmlattr", {"eval_ctx", "d"}, {{"autospace", Value::boolean(true)}}, a);
+    if (!v.is(Type::Dict)) fail_attribute(v, "items");
+    std::string out;
+    for (const auto& [key, value] : v.as_dict().entries) {
+        if (value.is_none() || value.is_undefined()) continue;
+        if (!key.is_str())
+            raise_type_error(fmt::format("expected string or bytes-like object, got '{}'", type_name(key)));
+        if (key.text().find_first_of(" \t\n\r\f\v/>=") != std::string::npos)
+            raise_value_error(fmt::format("Invalid character in attribute name: {}", repr(key)));
+        out += fmt::format("{}{}=\"{}\"", out.empty() ? "" : " ", escape(key).text(), escape(value).text());
+    }
+    if (truth(given[0]) && !out.empty()) out.insert(0, 1, ' ');
+    return Value::string(std::move(out), i.autoescape());
+}
+
+constexpr size_t kLongestLink = 2000;  // std::regex recurses once a character
+
+struct Links {
+    std::string rel, target;
+    Value limit;  // of the shown text, or None
+    std::vector<std::string> schemes;
+
+    std::string shown(const std::string& url) const {
+        const Value text = Value::string(url);
+        if (limit.is_none() || !compare(Op::Gt, Value::integer(int64_t(text.as_str().length)), limit)) return url;
+        return slice(text, Value::none(), limit, Value::none()).text() + "...";
+    }
+
+    std::string linked(const std::string& middle) const {
+        static const std::regex http(
+            R"(^((https?://|www\.)(([\w%-]+\.)+)?([a-z]{2,63}|xn--[\w%]{2,59})|([\w%-]{2,63}\.)+(com|net|int|edu|gov|org|info|mil)|(https?://)((([\d]{1,3})(\.[\d]{1,3}){3})|(\[([\da-f]{0,4}:){2}([\da-f]{0,4}:?){1,6}\])))(?::[\d]{1,5})?(?:[/?#]\S*)?$)",
+            std::regex::icase | std::regex::optimize);
+        static const std::regex email(R"(^\S+@\w[\w.-]*\.\w+$)");
+        if (middle.size() > kLongestLink) return middle;
+        if (std::regex_search(middle, http)) {
+            const bool has_scheme = middle.starts_with("https://") || middle.starts_with("http://");
+            return fmt::format("<a href=\"{}{}\"{}{}>{}</a>", has_scheme ? "" : "https://", middle, rel, target,
+                               shown(middle));
+        }
+        if (middle.starts_with("mailto:") && std::regex_search(middle.substr(7), email))
+            return fmt::format("<a href=\"{}\">{}</a>", middle, middle.substr(7));
+        if (middle.find('@') != std::string::npos && !middle.starts_with("www.") && !middle.starts_with("@") &&
+            middle.find(':') == std::string::npos && std::regex_search(middle, email))
+            return fmt::format("<a href=\"mailto:{}\">{}</a>", middle, middle);
+        std::string out = middle;
+        for (const std::string& scheme : schemes)
+            if (out != scheme && out.starts_with(scheme))
+                out = fmt::format("<a href=\"{}\"{}{}>{}</a>", out, rel, target, out);
+        return out;
+    }
+};
+
+size_t count_of(std::string_view text, std::string_view what) {
+    size_t n = 0;
+    for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + what.size())) ++n;
+    return n;
+}
+
+std::string link_word(const std::string& word, const Links& links) {
+    std::string head, middle = word, tail;
+    while (true) {
+        const size_t n = middle.starts_with("(") || middle.starts_with("<") ? 1 : middle.starts_with("&lt;") ? 4 : 0;
+        if (n == 0) break;
+        head += middle.substr(0, n);
+        middle.erase(0, n);
+    }
+    while (true) {
+        const bool single = !middle.empty() && std::string_view(")>.,\n").find(middle.back()) != std::string_view::npos;
+        const size_t n = middle.ends_with("&gt;") ? 4 : single ? 1 : 0;
+        if (n == 0) break;
+        tail.insert(0, middle.substr(middle.size() - n));
+        middle.resize(middle.size() - n);
+    }
+    constexpr std::pair<std::string_view, std::string_view> kPairs[] = {{"(", ")"}, {"<", ">"}, {"&lt;", "&gt;"}};
+    for (const auto& [open, close] : kPairs) {
+        const size_t opened = count_of(middle, open);
+        if (opened <= count_of(middle, close)) continue;
+        for (size_t k = std::min(opened, count_of(tail, close)); k > 0; --k) {
+            const size_t end = tail.find(close) + close.size();
+            middle += tail.substr(0, end);
+            tail.erase(0, end);
+        }
+    }
+    return head + links.linked(middle) + tail;
+}
+
+Value urlize(Interpreter& i, const Value& v, const Arguments& a) {
+    const auto given = bind("do_urlize", {"eval_ctx", "value"},
+                            {{"trim_url_limit", Value::none()},
+                             {"nofollow", Value::boolean(false)},
+                             {"target", Value::none()},
+                             {"rel", Value::none()},
+                             {"extra_schemes", Value::none()}},
+                            a);
+    std::set<std::string> rel = {"noopener"};
+    for (const std::string& each : split_words(truth(given[3]) ? str(given[3]) : "")) rel.insert(each);
+    if (truth(given[1])) rel.insert("nofollow");
+    Links links;
+    std::string joined;
+    for (const std::string& each : rel) joined += (joined.empty() ? "" : " ") + each;
+    links.rel = fmt::format(" rel=\"{}\"", escape_html(joined));
+    if (truth(given[2])) links.target = fmt::format(" target=\"{}\"", escape(given[2]).text());
+    links.limit = given[0];
+    static const std::regex scheme(R"(^([\w.+-]{2,}:(/){0,2})$)");
+    if (!given[4].is_none()) {
+        for (const Value& each : to_vector(given[4])) {
+            if (!each.is_str())
+                raise_type_error(fmt::format("expected string or bytes-like object, got '{}'", type_name(each)));
+            if (each.text().size() > kLongestLink || !std::regex_match(each.text(), scheme))
+                raise("FilterArgumentError", fmt::format("{} is not a valid URI scheme prefix.", repr(each)));
+            links.schemes.push_back(each.text());
+        }
+    }
+    const std::string text = escape(v).text();
+    std::string out, word;
+    for (const char32_t c : unicode::decode_all(text)) {
+        if (!unicode::is_space(c)) {
+            unicode::append(word, c);
+            continue;
+        }
+        out += link_word(word, links);
+        word.clear();
+        unicode::append(out, c);
+    }
+    return Value::string(out + link_word(word, links), i.autoescape());
+}
+
+}  // namespace
+
+const std::vector<NamedFilter> kHtmlFilters = {
+    {"e", escape_filter},      {"escape", escape_filter}, {"forceescape", force_escape}, {"safe", safe},
+    {"striptags", strip_tags}, {"urlencode", url_encode}, {"xmlattr", xml_attributes},   {"urlize", urlize},
+};
+
+}  // namespace minfer::chat::jinja

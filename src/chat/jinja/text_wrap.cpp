@@ -1,0 +1,124 @@
+#include "chat/jinja/text_wrap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "chat/jinja/error.h"
+#include "chat/jinja/operators.h"
+#include "chat/jinja/unicode.h"
+
+namespace minfer::chat::jinja {
+namespace {
+
+using Codes = std::vector<char32_t>;
+
+bool is_blank(char32_t c) { return c == ' ' || (c >= 9 && c <= 13); }
+bool is_letter(char32_t c) { return unicode::is_word(c) && !unicode::is_decimal(c); }
+bool is_word_punctuation(char32_t c) {
+    return unicode::is_word(c) || c == '!' || c == '"' || c == '\'' || c == '&' || c == '.' || c == ',' || c == '?';
+}
+
+class Chunker {
+  public:
+    Chunker(const Codes& codes, bool on_hyphens) : c_(codes), on_hyphens_(on_hyphens) {}
+
+    std::vector<Codes> run() {
+        std::vector<Codes> out;
+        for (size_t i = 0; i < c_.size();) {
+            const size_t end = is_blank(c_[i]) ? run_of_blanks(i) : word(i);
+            out.emplace_back(c_.begin() + long(i), c_.begin() + long(end));
+            i = end;
+        }
+        return out;
+    }
+
+  private:
+    char32_t at(size_t i) const { return i < c_.size() ? c_[i] : U'\0'; }
+
+    size_t run_of_blanks(size_t i) const {
+        while (i < c_.size() && is_blank(c_[i])) ++i;
+        return i;
+    }
+
+    // Two hyphens or more, with a word after them: where that word starts, or 0.
+    size_t dash(size_t i) const {
+        size_t end = i;
+        while (at(end) == '-') ++end;
+        return end - i >= 2 && end < c_.size() && unicode::is_word(c_[end]) ? end : 0;
+    }
+
+    size_t word(size_t i) const {
+        if (on_hyphens_ && i > 0 && is_word_punctuation(c_[i - 1]))
+            if (const size_t end = dash(i)) return end;
+        for (size_t end = i + 1;; ++end) {
+            if (end >= c_.size() || is_blank(c_[end])) return end;
+            if (!on_hyphens_) continue;
+            if (c_[end] == '-' && hyphen_after(end)) return end + 1;
+            if (is_word_punctuation(c_[end - 1]) && dash(end)) return end;
+        }
+    }
+
+    // A hyphen between parts of two letters or more on its left (or a letter, a hyphen and a letter) and on its right.
+    bool hyphen_after(size_t h) const {
+        const bool left = (h >= 2 && is_letter(c_[h - 1]) && is_letter(c_[h - 2])) ||
+                          (h >= 3 && is_word_punctuation(c_[h - 1]) && c_[h - 2] == '-' && is_letter(c_[h - 3]));
+        if (!left || !is_letter(at(h + 1))) return false;
+        return is_letter(at(h + 2)) || (at(h + 2) == '-' && is_letter(at(h + 3)));
+    }
+
+    const Codes& c_;
+    bool on_hyphens_;
+};
+
+bool all_blank(const Codes& codes) { return std::ranges::all_of(codes, unicode::is_space); }
+
+}  // namespace
+
+std::vector<std::string> wrap_text(std::string_view text, const Value& width_value, bool break_long_words,
+                                   bool break_on_hyphens) {
+    std::vector<Codes> chunks = Chunker(unicode::decode_all(text), break_on_hyphens).run();
+    if (compare(Op::Le, width_value, Value::integer(0)))
+        raise_value_error(fmt::format("invalid width {} (must be > 0)", repr(width_value)));
+    const size_t width = size_t(width_value.is_int() ? width_value.as_int() : int64_t(to_real(width_value)));
+    std::ranges::reverse(chunks);
+    std::vector<std::string> lines;
+    while (!chunks.empty()) {
+        std::vector<Codes> line;
+        size_t length = 0;
+        if (!lines.empty() && all_blank(chunks.back())) chunks.pop_back();
+        while (!chunks.empty() && length + chunks.back().size() <= width) {
+            length += chunks.back().size();
+            line.push_back(std::move(chunks.back()));
+            chunks.pop_back();
+        }
+        if (!chunks.empty() && chunks.back().size() > width) {
+            const size_t space = std::max<size_t>(width < 1 ? 1 : width - length, 0);
+            if (break_long_words) {
+                Codes& chunk = chunks.back();
+                size_t end = space;
+                if (break_on_hyphens && chunk.size() > space) {
+                    // Behind the last hyphen that fits and has something else before it.
+                    size_t hyphen = std::min(space, chunk.size());
+                    while (hyphen > 0 && chunk[hyphen - 1] != '-') --hyphen;
+                    if (hyphen > 1 && std::any_of(chunk.begin(), chunk.begin() + long(hyphen) - 1,
+                                                  [](char32_t c) { return c != '-'; }))
+                        end = hyphen;
+                }
+                line.emplace_back(chunk.begin(), chunk.begin() + long(end));
+                chunk.erase(chunk.begin(), chunk.begin() + long(end));
+            } else if (line.empty()) {
+                line.push_back(std::move(chunks.back()));
+                chunks.pop_back();
+            }
+        }
+        if (!line.empty() && all_blank(line.back())) line.pop_back();
+        if (line.empty()) continue;
+        std::string joined;
+        for (const Codes& each : line) joined += unicode::encode_all(each);
+        lines.push_back(std::move(joined));
+    }
+    return lines;
+}
+
+}  // namespace minfer::chat::jinja

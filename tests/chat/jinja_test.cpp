@@ -1,0 +1,169 @@
+// The template engine against Jinja2: templates of this tree, templates of others, and generated programs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "chat/jinja/error.h"
+#include "chat/jinja/template.h"
+#include "support/support.h"
+
+namespace minfer::chat::jinja {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string script(const char* name) { return (test::source_dir() / "tests" / "chat" / name).string(); }
+
+std::vector<std::string> templates_in(const fs::path& folder) {
+    std::vector<std::string> out;
+    for (const auto& each : fs::directory_iterator(folder))
+        if (each.path().extension() == ".jinja") out.push_back(each.path().string());
+    std::ranges::sort(out);
+    return out;
+}
+
+void expect_agreement(const fs::path& folder, const fs::path& conversations) {
+    std::vector<std::string> words = {
+        test::python().string(), "-W", "ignore", script("jinja_templates.py"), MINFER_JINJA_BATCH,
+        conversations.string()};
+    const std::vector<std::string> templates = templates_in(folder);
+    ASSERT_FALSE(templates.empty());
+    words.insert(words.end(), templates.begin(), templates.end());
+    const test::Finished finished = test::run(words);
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+}
+
+TEST(JinjaOracle, OwnTemplates) {
+    MINFER_SKIP_WITHOUT(test::python());
+    const fs::path folder = test::source_dir() / "tests" / "chat" / "templates";
+    expect_agreement(folder, folder / "conversations.json");
+}
+
+TEST(JinjaOracle, TemplatesOfModels) {
+    MINFER_SKIP_WITHOUT(test::python());
+    MINFER_SKIP_WITHOUT(test::shared_dir() / "templates");
+    expect_agreement(test::shared_dir() / "templates", test::shared_dir() / "templates" / "conversations.json");
+}
+
+TEST(JinjaOracle, GeneratedPrograms) {
+    MINFER_SKIP_WITHOUT(test::python());
+    const test::Finished finished = test::run(
+        {test::python().string(), "-W", "ignore", script("jinja_fuzz.py"), MINFER_JINJA_BATCH, "--count", "3000"});
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+}
+
+std::string render(const std::string& source, const char* variables = "{}", const RenderOptions& options = {}) {
+    return Template::parse(source).render(nlohmann::ordered_json::parse(variables), options);
+}
+
+// The type of the error that rendering ends with.
+std::string failure(const std::string& source, const RenderOptions& options = {}) {
+    try {
+        return "text: " + render(source, "{}", options);
+    } catch (const TemplateFailure& e) {
+        return e.type();
+    }
+}
+
+TEST(JinjaErrors, TellLineAndColumn) {
+    try {
+        render("first\n  {{ 1 +\n   'x' }}");
+        FAIL();
+    } catch (const TemplateFailure& e) {
+        EXPECT_EQ(e.line(), 2);
+        EXPECT_EQ(e.column(), 6);
+        EXPECT_EQ(e.python_text(), "TypeError: unsupported operand type(s) for +: 'int' and 'str'");
+        EXPECT_STREQ(e.what(), "line 2, column 6: TypeError: unsupported operand type(s) for +: 'int' and 'str'");
+    }
+    try {
+        render("é\n{% for x in %}");
+        FAIL();
+    } catch (const TemplateFailure& e) {
+        EXPECT_EQ(e.type(), "TemplateSyntaxError");
+        EXPECT_EQ(e.line(), 2);
+        EXPECT_EQ(e.column(), 13);
+    }
+}
+
+TEST(JinjaSandbox, StopsWhatDoesNotEnd) {
+    RenderOptions options;
+    options.limits.steps = 100'000;
+    EXPECT_EQ(failure("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", options),
+              "StepLimit");
+    EXPECT_EQ(failure("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), "RecursionError");
+    EXPECT_EQ(failure("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}"), "RecursionError");
+}
+
+TEST(JinjaSandbox, StopsWhatGrowsTooLarge) {
+    EXPECT_EQ(failure("{{ 'a' * 999999999 }}"), "OutputLimit");
+    EXPECT_EQ(failure("{{ [0] * 999999999 }}"), "OutputLimit");
+    EXPECT_EQ(failure("{{ '%999999999d' % 1 }}"), "OutputLimit");
+    EXPECT_EQ(
+        failure(
+            "{% set ns = namespace(x='aaaaaaaa') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}"),
+        "OutputLimit");
+    // Shared values whose text doubles with each level, and values nested without end.
+    EXPECT_EQ(
+        failure("{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"),
+        "OutputLimit");
+    EXPECT_EQ(failure("{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}"),
+              "RecursionError");
+    EXPECT_EQ(
+        failure("{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% set ns.x = ns.x|select %}{% endfor %}"),
+        "RecursionError");
+    RenderOptions options;
+    options.limits.output = 1000;
+    EXPECT_EQ(failure("{% for i in range(999) %}abc{% endfor %}", options), "OutputLimit");
+}
+
+TEST(JinjaSandbox, RefusesDeepNesting) {
+    EXPECT_EQ(failure("{{ " + std::string(5000, '(') + "1" + std::string(5000, ')') + " }}"), "TemplateSyntaxError");
+    std::string sum = "1";
+    for (int i = 0; i < 5000; ++i) sum += "+1";
+    EXPECT_EQ(failure("{{ " + sum + " }}"), "TemplateSyntaxError");
+    std::string blocks;
+    for (int i = 0; i < 5000; ++i) blocks += "{% if 1 %}";
+    EXPECT_EQ(failure(blocks), "TemplateSyntaxError");
+}
+
+TEST(JinjaSandbox, RefusesWhatItHasNot) {
+    EXPECT_EQ(failure("{{ 9223372036854775807 + 1 }}"), "OverflowError");
+    EXPECT_EQ(failure("{{ 99999999999999999999 }}"), "OverflowError");
+    EXPECT_EQ(failure("{{ [1]|random }}"), "TypeError");
+    EXPECT_EQ(failure("{{ lipsum() }}"), "TypeError");
+    EXPECT_EQ(failure("{{ [].append(1) }}"), "SecurityError");
+    EXPECT_EQ(failure("{{ ''.__class__.__mro__ }}"), "SecurityError");
+}
+
+TEST(JinjaCycles, AreCutAtTheEnd) {
+    // Leaks would show under AddressSanitizer.
+    EXPECT_EQ(
+        render("{% set ns = namespace() %}{% set ns.self = ns %}{% macro m() %}{{ ns.m is defined }}{% endmacro %}"
+               "{% set ns.m = m %}{{ m() }}"),
+        "True");
+    EXPECT_EQ(render("{% set ns = namespace() %}{% for x in [1, 2] if x > 1 %}{% set ns.loop = loop %}{% endfor %}ok"),
+              "ok");
+}
+
+TEST(JinjaClock, IsTheOneThatIsSet) {
+    RenderOptions options;
+    options.now = Clock::parse("2024-02-29 01:02:03");
+    EXPECT_EQ(render("{{ strftime_now('%d %b %Y %H:%M:%S %A %j %f|%Z|%%') }}", "{}", options),
+              "29 Feb 2024 01:02:03 Thursday 060 000000||%");
+    EXPECT_EQ(Clock::parse("2024-02-29").time.tm_hour, 0);
+    for (const char* wrong : {"", "now", "2023-02-29", "2024-01-01 25:00:00", "2024-01-01 10:00", "2024-01-01 1:2:3 x"})
+        EXPECT_THROW(Clock::parse(wrong), UsageError) << wrong;
+}
+
+TEST(JinjaValues, KeepTheOrderOfJson) {
+    EXPECT_EQ(
+        render("{{ d|tojson }} {{ d }}", R"({"d": {"z": 1, "a": [1.0, 1e16, 1e-5, null, true, "é"]}})"),
+        R"({"z": 1, "a": [1.0, 1e+16, 1e-05, null, true, "é"]} {'z': 1, 'a': [1.0, 1e+16, 1e-05, None, True, 'é']})");
+}
+
+}  // namespace
+}  // namespace minfer::chat::jinja
