@@ -12,6 +12,7 @@ extern const Command kLogitsCommand;
 extern const Command kMergeCommand;
 extern const Command kPerplexityCommand;
 extern const Command kQuantizeCommand;
+extern const Command kRenderCommand;
 extern const Command kSplitCommand;
 extern const Command kTokenizeCommand;
 extern const Command kVerifyCommand;

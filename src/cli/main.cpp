@@ -19,8 +19,8 @@ namespace {
 
 std::span<const Command> all_commands() {
     static const std::vector<Command> table = {
-        kCompareCommand,    kConvertCommand,  kInfoCommand,  kLogitsCommand,   kMergeCommand,
-        kPerplexityCommand, kQuantizeCommand, kSplitCommand, kTokenizeCommand, kVerifyCommand,
+        kCompareCommand,  kConvertCommand, kInfoCommand,  kLogitsCommand,   kMergeCommand,  kPerplexityCommand,
+        kQuantizeCommand, kRenderCommand,  kSplitCommand, kTokenizeCommand, kVerifyCommand,
     };
     return table;
 }
