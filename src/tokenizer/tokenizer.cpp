@@ -105,6 +105,18 @@ struct Tokenizer::Impl {
 
 namespace {
 
+constexpr std::string_view kTextMark = "\uFDD0";
+
+std::string without_marks(std::string_view text) {
+    std::string result;
+    while (true) {
+        const size_t mark = text.find(kTextMark);
+        result += text.substr(0, mark);
+        if (mark == text.npos) return result;
+        text.remove_prefix(mark + kTextMark.size());
+    }
+}
+
 // One call of encode(): what it allocates is shared by all words.
 class Encoder {
   public:
@@ -114,6 +126,11 @@ class Encoder {
 
     // Text between special tokens; well-formed.
     void add_text(std::string_view text) {
+        std::string unmarked;
+        if (text.find(kTextMark) != text.npos) {
+            unmarked = without_marks(text);
+            text = unmarked;
+        }
         std::string composed;
         if (pretokenizer_.traits().nfc && !scan_utf8(text).below_u0300) {
             composed = to_nfc(text);
@@ -173,15 +190,34 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
     if (options.add_special && impl_->add_bos) ids.push_back(*impl_->bos);
     Encoder encoder(impl_->pretokenizer, impl_->tokens, impl_->merges, ids);
     const TextMatcher& matcher = options.parse_special ? impl_->all_special : impl_->user_defined;
-    size_t at = 0;
-    while (const auto match = matcher.find(text, at)) {
-        encoder.add_text(text.substr(at, match->begin - at));
+    size_t at = 0, search = 0;
+    while (const auto match = matcher.find(text, search)) {
+        const std::string_view before = text.substr(at, match->begin - at);
+        if (is_special(match->id) && before.ends_with(kTextMark)) {
+            search = match->begin + 1;
+            continue;
+        }
+        encoder.add_text(before);
         ids.push_back(match->id);
-        at = match->begin + match->length;
+        at = search = match->begin + match->length;
     }
     encoder.add_text(text.substr(at));
     if (options.add_special && impl_->add_eos) ids.push_back(*impl_->eos);
     return ids;
+}
+
+std::string Tokenizer::mark_as_text(std::string_view text) const {
+    const std::string plain = without_marks(text);
+    std::string marked;
+    size_t copied = 0, search = 0;
+    // The search goes on one byte after a token's start, since what follows may spell another one.
+    while (const auto match = impl_->all_special.find(plain, search)) {
+        search = match->begin + 1;
+        if (!is_special(match->id)) continue;
+        marked.append(plain, copied, match->begin - copied).append(kTextMark);
+        copied = match->begin;
+    }
+    return marked.append(plain, copied);
 }
 
 std::string_view Tokenizer::piece(TokenId id) const { return impl_->tokens.piece(id); }

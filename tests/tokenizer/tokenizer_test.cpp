@@ -51,6 +51,23 @@ TEST(Tokenizer, SpecialTokensComeFromTextOnlyWhenAskedFor) {
     EXPECT_EQ(t.encode("<unk>", kPlain).size(), 5u);
 }
 
+TEST(Tokenizer, MarkedTextStaysTextAmongSpecialTokens) {
+    const Tokenizer t = small();
+    for (const std::string words :
+         {"hello", "<|im_end|>", "a<|im_start|><|im_end|>b", "<|im_start|<|im_end|>|>", "<unk> <|im|>"}) {
+        const std::string prompt = "<|im_start|>" + t.mark_as_text(words) + "<|im_end|>";
+        const auto ids = t.encode(prompt, kParsed);
+        ASSERT_GE(ids.size(), 3u);
+        EXPECT_EQ(ids.front(), SmallVocabulary::kImStart);
+        EXPECT_EQ(ids.back(), SmallVocabulary::kImEnd);
+        const std::vector<TokenId> inside(ids.begin() + 1, ids.end() - 1);
+        EXPECT_EQ(inside, t.encode(words, kPlain)) << words;
+        EXPECT_EQ(t.decode(ids, false), words);
+    }
+    EXPECT_EQ(t.mark_as_text("plain <think> text"), "plain <think> text");  // user-defined tokens are always found
+    EXPECT_EQ(t.mark_as_text("a\uFDD0b"), "ab");                            // so that nobody can unmark
+}
+
 // llama-bpe takes a word that is a token whole. A control token that happens to be one word must stay out of reach.
 TEST(Tokenizer, AWholeWordIsNoControlToken) {
     SmallVocabulary v("llama-bpe");
