@@ -1,8 +1,6 @@
 // minfer tokenize: the token ids of a text, as the model would see it.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -13,7 +11,9 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/model_argument.h"
 #include "cli/parse.h"
+#include "cli/read_input.h"
 #include "gguf/reader.h"
 #include "tokenizer/tokenizer.h"
 
@@ -23,17 +23,6 @@ namespace {
 using tokenizer::TokenId;
 using tokenizer::Tokenizer;
 using tokenizer::Utf8Sequence;
-
-std::string read_standard_input() {
-    std::string text;
-    char buffer[1 << 16];
-    for (;;) {
-        const ssize_t n = ::read(STDIN_FILENO, buffer, sizeof buffer);
-        if (n == 0) return text;
-        if (n > 0) text.append(buffer, size_t(n));
-        if (n < 0 && errno != EINTR) throw IoError("standard input", "read", errno);
-    }
-}
 
 // In double quotes, on one line: quotes, backslashes and newlines escaped as in C, control characters and bytes that
 // are no whole character as \xNN.
@@ -74,25 +63,26 @@ int run(const std::vector<std::string>& args) {
     std::string model;
     std::optional<std::string> text;
     bool json = false, ids_only = false, no_special = false, no_parse_special = false;
-    app.add_option("MODEL", model, "A GGUF file, of which only the metadata is read")->required();
+    app.add_option("MODEL", model, "A GGUF file, of which only the metadata is read, or a cached name")->required();
     app.add_option("TEXT", text, "The text; without it, all of standard input, its last newline included");
     auto* json_flag = app.add_flag("--json", json,
                                    R"(One object, {"tokens":[...],"pieces":[...]}; in pieces, bytes that are no whole )"
                                    "character are U+FFFD");
-    app.add_flag("--ids", ids_only, "One JSON array of the ids alone")->excludes(json_flag);
+    app.add_flag("--ids", ids_only, "The ids alone, on one line, as minfer logits --tokens takes them")
+        ->excludes(json_flag);
     app.add_flag("--no-special", no_special, "Do not add the tokens with which the model wants text to begin and end");
     app.add_flag("--no-parse-special", no_parse_special,
                  "Take special tokens spelled in the text (<|im_start|>) as plain text");
     if (const auto status = parse(app, args)) return *status;
 
-    const auto file = gguf::Gguf::open(model, gguf::Gguf::Access::Read);
+    const auto file = gguf::Gguf::open(model_file(model), gguf::Gguf::Access::Read);
     const Tokenizer tokenizer = Tokenizer::from_gguf(file);
     const auto ids = tokenizer.encode(text ? *text : read_standard_input(),
                                       {.add_special = !no_special, .parse_special = !no_parse_special});
     if (json)
         print_json(tokenizer, ids);
     else if (ids_only)
-        fmt::print("{}\n", nlohmann::json(ids).dump());
+        fmt::print("{}\n", fmt::join(ids, " "));
     else
         print_lines(tokenizer, ids);
     return 0;

@@ -64,17 +64,17 @@ TEST_F(TokenizeCommand, PrintsJson) {
               "{\"tokens\":[268,259,267,226,130,172],"
               "\"pieces\":[\"<|im_start|>\",\"hello\",\"\xC3\xA9\",\"\uFFFD\",\"\uFFFD\",\"\uFFFD\"]}\n");
     EXPECT_EQ(tokenize({"--json", "--no-special", ""}).out, "{\"tokens\":[],\"pieces\":[]}\n");
-    EXPECT_EQ(tokenize({"--ids", "hello world"}).out, "[268,259,264]\n");
+    EXPECT_EQ(tokenize({"--ids", "hello world"}).out, "268 259 264\n");
 }
 
 TEST_F(TokenizeCommand, ReadsStandardInputToItsLastByte) {
-    EXPECT_EQ(tokenize({"--ids", "--no-special"}, "hello\n").out, "[259,10]\n");
-    EXPECT_EQ(tokenize({"--ids", "--no-special"}, std::string("a\0b", 3)).out, "[97,0,98]\n");
+    EXPECT_EQ(tokenize({"--ids", "--no-special"}, "hello\n").out, "259 10\n");
+    EXPECT_EQ(tokenize({"--ids", "--no-special"}, std::string("a\0b", 3)).out, "97 0 98\n");
 }
 
 TEST_F(TokenizeCommand, FlagsSayWhatIsSpecial) {
-    EXPECT_EQ(tokenize({"--ids", "--no-special", "<|im_end|>"}).out, "[269]\n");
-    EXPECT_EQ(tokenize({"--ids", "--no-special", "--no-parse-special", "<|im|>"}).out, "[60,124,105,109,124,62]\n");
+    EXPECT_EQ(tokenize({"--ids", "--no-special", "<|im_end|>"}).out, "269\n");
+    EXPECT_EQ(tokenize({"--ids", "--no-special", "--no-parse-special", "<|im|>"}).out, "60 124 105 109 124 62\n");
 }
 
 TEST_F(TokenizeCommand, SaysWhatIsWrong) {
