@@ -99,7 +99,7 @@ TEST(Samplers, SurvivorsOnRandomLogits) {
         for (float& x : l) x = std::round(normal(random) * 8) / 8;  // many ties
         std::vector<size_t> order(l.size());
         for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-        std::ranges::stable_sort(order, [&](size_t a, size_t b) { return l[a] > l[b]; });
+        std::ranges::sort(order, [&](size_t a, size_t b) { return l[a] > l[b] || (l[a] == l[b] && a < b); });
         long double total = 0;
         for (const float x : l) total += expl(x);
 
