@@ -126,7 +126,7 @@ std::vector<const TensorInfo*> output_order(const Gguf& source, const QuantizeOp
     for (const TensorInfo& tensor : source.tensors()) order.push_back(&tensor);
     if (!options.keep_split)
         std::sort(order.begin(), order.end(),
-                         [](const TensorInfo* a, const TensorInfo* b) { return reference_order(a->name, b->name); });
+                  [](const TensorInfo* a, const TensorInfo* b) { return reference_order(a->name, b->name); });
     return order;
 }
 
