@@ -50,6 +50,7 @@ void declare(CLI::App& app, Arguments& a) {
         ->expected(0, 2)
         ->type_name("[MODEL] [PROMPT]");
     app.add_option("-n,--n-predict", a.generation.n_predict, "Tokens to generate at most; 0: until the context is full")
+        ->check(CLI::Range(0, 1 << 24))
         ->capture_default_str()
         ->type_name("N");
     app.add_flag("--greedy", s.greedy, "Always take the most likely token");

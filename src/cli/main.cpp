@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,6 +53,9 @@ int run(const std::vector<std::string>& args) {
     } catch (const UsageError& e) {
         fmt::print(stderr, "{}: {}\n", prefix, e.what());
         return 2;
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "{}: out of memory; a smaller --n-ctx or --n-batch takes less\n", prefix);
+        return 1;
     } catch (const std::exception& e) {
         fmt::print(stderr, "{}: {}\n", prefix, e.what());
         return 1;

@@ -32,7 +32,7 @@ int run(const std::vector<std::string>& args) {
     engine::EngineOptions options;
     app.add_option("MODEL", model, "A GGUF file or a cached name")->required();
     app.add_option("FILE", text, "The text")->required();
-    app.add_option("--chunks", n_chunks, "Chunks at most; default: all of the text")->check(CLI::PositiveNumber);
+    app.add_option("--chunks", n_chunks, "Chunks at most; default: all of the text")->check(CLI::Range(1, 1 << 24));
     app.add_flag("--json", json, "Print one JSON object, with every digit");
     add_engine_options(app, options);
     if (const std::optional<int> status = parse(app, args)) return *status;

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <optional>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/threads.h"
 #include "cli/commands.h"
@@ -116,7 +118,8 @@ void print_summary(const QuantizePlan& plan, const quant::QuantizeOptions& optio
 int run(const std::vector<std::string>& args) {
     CLI::App app("Re-encodes the weights of a GGUF file. The bytes are those that llama-quantize writes.",
                  "minfer quantize");
-    std::string in, out, type, arith = "x86-64", imatrix, output_type, token_embedding_type, split_max_size;
+    std::string in, out, type, arith = "x86-64";
+    std::optional<std::string> imatrix, output_type, token_embedding_type, split_max_size;
     std::vector<std::string> tensor_types, overrides;
     int threads = 0;
     bool pure = false, mixture = false, leave_output = false, dry_run = false;
@@ -160,16 +163,17 @@ int run(const std::vector<std::string>& args) {
     options.plan.scheme.pure = mixture ? false : pure || options.plan.scheme.pure;
     options.plan.quantize_output = !leave_output;
     options.arithmetic = quant::parse_arithmetic(arith);
-    if (!output_type.empty()) options.plan.output_type = parse_type("--output-tensor-type", output_type);
-    if (!token_embedding_type.empty())
-        options.plan.token_embedding_type = parse_type("--token-embedding-type", token_embedding_type);
+    if (output_type) options.plan.output_type = parse_type("--output-tensor-type", *output_type);
+    if (token_embedding_type)
+        options.plan.token_embedding_type = parse_type("--token-embedding-type", *token_embedding_type);
     for (const std::string& word : tensor_types) options.plan.overrides.push_back(parse_tensor_type(word));
     for (const std::string& word : overrides) options.override_keys.push_back(parse_override(word));
-    if (!split_max_size.empty())
-        options.split = gguf::SplitLimits{.max_bytes = parse_size("--split-max-size", split_max_size)};
+    if (split_max_size) options.split = gguf::SplitLimits{.max_bytes = parse_size("--split-max-size", *split_max_size)};
     std::optional<quant::Importance> importance;
-    if (!imatrix.empty()) {
-        importance = quant::Importance::read(imatrix);
+    if (imatrix) {
+        importance = quant::Importance::read(*imatrix);
+        if (File::open(*imatrix).is_same_file(out))
+            throw Error(fmt::format("{} is the importance matrix; writing to it would destroy it", out));
         options.importance = &*importance;
         options.plan.has_importance = true;
     }

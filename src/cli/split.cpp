@@ -65,7 +65,7 @@ int split(const std::vector<std::string>& args) {
     app.add_option("IN", input, "the file")->required();
     app.add_option("OUT-DIR", folder, "the folder of the parts")->required();
     app.add_option("--max-size,--split-max-size", max_size, "bytes of tensors in a part, at most");
-    app.add_option("--split-max-tensors", max_tensors, "tensors in a part, at most")->check(CLI::PositiveNumber);
+    app.add_option("--split-max-tensors", max_tensors, "tensors in a part, at most")->check(CLI::Range(1, 1 << 24));
     app.add_option("--stem", stem, "parts are STEM-NNNNN-of-MMMMM.gguf; without it, the file's own name");
     app.add_flag("--dry-run", dry_run, "print the parts and write nothing");
     if (const auto status = parse(app, args)) return *status;

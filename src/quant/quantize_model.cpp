@@ -104,6 +104,11 @@ std::span<const float> importance_of(const TensorInfo& tensor, const QuantizeOpt
 
 void check_step(const QuantizeStep& step, const QuantizeOptions& options) {
     const TensorInfo& tensor = *step.source;
+    if (step.target.needs_importance && importance_of(tensor, options).empty())
+        throw Error(
+            fmt::format("tensor '{}' would be {} in a {} file, which takes an importance matrix: pass --imatrix FILE "
+                        "with an entry for it",
+                        tensor.name, gguf::type_name(step.target.type), options.plan.scheme.name));
     if (step.copies()) return;
     if (!is_float(tensor.type) && !options.allow_requantize && gguf::block_size(tensor.type) > 1)
         throw Error(
@@ -114,11 +119,6 @@ void check_step(const QuantizeStep& step, const QuantizeOptions& options) {
         throw UnsupportedError(
             fmt::format("tensor '{}' has type {}, which minfer cannot decode (no dequantizer for it)", tensor.name,
                         gguf::type_name(tensor.type)));
-    if (step.target.needs_importance && importance_of(tensor, options).empty())
-        throw Error(
-            fmt::format("tensor '{}' would be {} in a {} file, which takes an importance matrix: pass --imatrix FILE "
-                        "with an entry for it",
-                        tensor.name, gguf::type_name(step.target.type), options.plan.scheme.name));
 }
 
 std::vector<const TensorInfo*> output_order(const Gguf& source, const QuantizeOptions& options) {
@@ -139,6 +139,7 @@ void describe_output(gguf::Writer& writer, const Gguf& source, const QuantizePla
     for (const QuantizeStep& step : plan.steps) {
         gguf::TensorSpec spec = gguf::spec_of(*step.source);
         spec.type = step.target.type;
+        spec.n_dims = 0;  // as the reference writes them: without trailing ones, whatever the source has
         writer.add_tensor(std::move(spec));
         parts.push_back(uint32_t(step.source->part));
     }

@@ -112,6 +112,9 @@ TEST_F(Quantize, WordsThatAreOffExitWithTwo) {
     EXPECT_EQ(run({"--type", "q4_0", "--override-kv", "a=u8:1"}).status, 2);
     EXPECT_EQ(run({"--type", "q4_0", "--arith", "sparc"}).status, 2);
     EXPECT_EQ(run({"--type", "q4_0", "--split-max-size", "0"}).status, 2);
+    for (const char* option : {"--output-tensor-type", "--token-embedding-type", "--split-max-size"})
+        EXPECT_EQ(run({"--type", "q4_0", option, ""}).status, 2)
+            << option;  // as an unset variable of a shell leaves it
     EXPECT_EQ(test::run({test::binary().string(), "quantize", in()}).status, 2);
     EXPECT_FALSE(std::filesystem::exists(out()));
 }
@@ -211,6 +214,36 @@ TEST_F(Quantize, InputAndOutputMayNotBeOneFile) {
     std::filesystem::create_hard_link(in(), out());
     EXPECT_EQ(run({"--type", "q4_0"}).status, 1);
     EXPECT_EQ(test::read_file(in()), before);
+}
+
+TEST_F(Quantize, TheImportanceMatrixIsNotOverwritten) {
+    gguf::Writer writer(out());
+    const std::string_view datasets[] = {"a.txt"};
+    writer.set("imatrix.datasets", Value::strings(datasets));
+    writer.set("imatrix.chunk_count", Value::scalar(uint32_t(1)));
+    writer.set("imatrix.chunk_size", Value::scalar(uint32_t(512)));
+    writer.add_tensor({.name = "blk.0.attn_v.weight.in_sum2", .ne = {256, 1, 1, 1}, .type = TensorType::F32});
+    writer.add_tensor({.name = "blk.0.attn_v.weight.counts", .ne = {1, 1, 1, 1}, .type = TensorType::F32});
+    writer.begin();
+    const std::vector<float> sums(256, 1.0f), counts(1, 1.0f);
+    writer.begin_tensor("blk.0.attn_v.weight.in_sum2");
+    writer.write(std::as_bytes(std::span(sums)));
+    writer.begin_tensor("blk.0.attn_v.weight.counts");
+    writer.write(std::as_bytes(std::span(counts)));
+    writer.commit();
+    const std::string before = test::read_file(out());
+    EXPECT_EQ(run({"--type", "q4_K", "--imatrix", out()}).status, 1);
+    EXPECT_EQ(test::read_file(out()), before);
+    EXPECT_EQ(run({"--type", "q4_K", "--imatrix", ""}).status, 1);
+    EXPECT_EQ(test::read_file(out()), before);
+}
+
+TEST_F(Quantize, ASourceThatIsAlreadyOfTheTypeStillNeedsImportance) {
+    ASSERT_EQ(run({"--type", "q2_K"}).status, 0);
+    const std::string lossy = folder_ / "lossy.gguf";
+    std::filesystem::rename(out(), lossy);
+    EXPECT_EQ(run({"--type", "q2_K_S", "--allow-requantize"}, lossy).status, 1);
+    EXPECT_FALSE(std::filesystem::exists(out()));
 }
 
 TEST_F(Quantize, TheBytesDoNotDependOnThreads) {
