@@ -7,6 +7,7 @@ A program depends on its seed and number alone: --seed S --only N renders one ag
 """
 import argparse
 import random
+import resource
 import sys
 
 import jinja_oracle
@@ -349,6 +350,7 @@ def main():
     parser.add_argument("--keep-going", action="store_true")
     given = parser.parse_args()
     minfer = jinja_oracle.Minfer(given.program)
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # Jinja2 bounds no text that a program makes
     environment = render_chat.environment()
     differ = 0
     numbers = range(given.count) if given.only is None else [given.only]

@@ -60,7 +60,8 @@ struct Expr {
     Kind kind;
     bool is_data = false;
     bool stores = false;
-    int height = 1;  // of the tree below
+    bool negates_power = false;  // Binary Pow of a negative constant: the minus counts after the power
+    int height = 1;              // of the tree below
     Position position;
     std::string name, attribute;
     Value value;

@@ -23,7 +23,7 @@ Value Interpreter::call(const Value& callee, const Arguments& arguments) {
     return callee.as_callable().call(*this, arguments);
 }
 
-Arguments Interpreter::evaluate(const CallArguments& given) {
+Arguments Interpreter::evaluate(const CallArguments& given, const Value* caller) {
     Arguments out;
     out.positional.reserve(given.positional.size());
     for (const ExprPtr& each : given.positional) out.positional.push_back(eval(*each));
@@ -38,6 +38,7 @@ Arguments Interpreter::evaluate(const CallArguments& given) {
         spend(items.size());
     }
     for (const auto& [name, value] : given.keyword) out.keyword.emplace_back(name, eval(*value));
+    if (caller) out.keyword.emplace_back("caller", *caller);
     if (given.star_star) {
         const Value star = eval(*given.star_star);
         if (star.is_undefined()) fail_undefined(star);
@@ -47,7 +48,8 @@ Arguments Interpreter::evaluate(const CallArguments& given) {
             if (!key.is_str()) raise_type_error("keywords must be strings");
             for (const auto& each : out.keyword)
                 if (each.first == key.text())
-                    raise_type_error(fmt::format("got multiple values for keyword argument '{}'", key.text()));
+                    raise_type_error(
+                        fmt::format("{} got multiple values for keyword argument '{}'", kCallee, key.text()));
             out.keyword.emplace_back(key.text(), value);
         }
     }
@@ -141,12 +143,7 @@ void Interpreter::call_block(const Stmt& s) {
         return;
     }
     const Value callee = eval(*s.value->operands[0]);
-    Arguments arguments = evaluate(s.value->arguments);
-    for (const auto& each : arguments.keyword) {
-        if (each.first != "caller") continue;
-        raise_type_error("got multiple values for keyword argument 'caller'");
-    }
-    arguments.keyword.emplace_back("caller", caller);
+    const Arguments arguments = evaluate(s.value->arguments, &caller);
     at_ = &s.position;
     write_result(call(callee, arguments));
 }

@@ -14,12 +14,6 @@ namespace {
 
 constexpr int kMaxDepth = 1200;  // as for statements, which share the count
 
-bool holds_slice(const Expr& tuple) {
-    for (const ExprPtr& each : tuple.operands)
-        if (each && each->kind == Expr::Kind::Slice) return true;
-    return false;
-}
-
 }  // namespace
 
 void Interpreter::step(const Position& position) {
@@ -65,7 +59,8 @@ Value Interpreter::eval(const Expr& e) {
         case Expr::Kind::Binary: {
             const Value left = operand(0), right = operand(1);
             at_ = &e.position;
-            Value result = binary(e.ops[0], left, right);
+            Value result =
+                e.negates_power ? negate(binary(Op::Pow, negate(left), right)) : binary(e.ops[0], left, right);
             spend_on(result);
             return result;
         }
@@ -101,7 +96,7 @@ Value Interpreter::eval(const Expr& e) {
         case Expr::Kind::GetItem:
             return item_of(e);
         case Expr::Kind::Slice:
-            raise("SyntaxError", "a slice stands alone between its brackets");  // item_of() takes the others
+            raise("SyntaxError", "invalid syntax");  // item_of() takes them; scopes.cpp refuses them elsewhere
         case Expr::Kind::Call: {
             const Value callee = operand(0);
             const Arguments arguments = evaluate(e.arguments);
@@ -166,7 +161,6 @@ Value Interpreter::item_of(const Expr& e) {
         spend_on(object);
         return result;
     }
-    if (index.kind == Expr::Kind::Tuple && holds_slice(index)) raise("SyntaxError", "invalid syntax");
     const Value key = eval(index);
     at_ = &e.position;
     return get_item(object, key);

@@ -22,7 +22,7 @@ Value tojson(Interpreter&, const Value& v, const Arguments& a) {
     JsonStyle style;
     style.ensure_ascii = truth(given[0]);
     style.sort_keys = truth(given[3]);
-    style.indents = !given[1].is_none();
+    style.indents = !given[1].is_none() && !v.is_str();  // json.dumps does not look at it for a str
     if (style.indents) {
         style.item_separator.assign(1, ',');
         style.indent = given[1].is_str() ? given[1].text() : binary(Op::Mul, Value::string(" "), given[1]).text();

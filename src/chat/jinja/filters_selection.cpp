@@ -50,32 +50,33 @@ Value map(Interpreter& i, const Value& v, const Arguments& a) {
         bool started = false;
     };
     const bool is_empty = !truth(v);
-    return make_generator(empty_or(v), [&i, a, is_empty, s = State()](const Value& source, Value& out) mutable {
-        if (is_empty) return false;
-        if (!std::exchange(s.started, true)) {
-            const Value* attribute = nullptr;
-            for (const auto& [key, value] : a.keyword)
-                if (key == "attribute") attribute = &value;
-            if (a.positional.empty() && attribute) {
-                for (const auto& [key, value] : a.keyword) {
-                    if (key == "default")
-                        s.otherwise = value;
-                    else if (key != "attribute")
-                        raise("FilterArgumentError", fmt::format("Unexpected keyword argument {}", repr_text(key)));
+    return make_generator(
+        "sync_do_map", empty_or(v), [&i, a, is_empty, s = State()](const Value& source, Value& out) mutable {
+            if (is_empty) return false;
+            if (!std::exchange(s.started, true)) {
+                const Value* attribute = nullptr;
+                for (const auto& [key, value] : a.keyword)
+                    if (key == "attribute") attribute = &value;
+                if (a.positional.empty() && attribute) {
+                    for (const auto& [key, value] : a.keyword) {
+                        if (key == "default")
+                            s.otherwise = value;
+                        else if (key != "attribute")
+                            raise("FilterArgumentError", fmt::format("Unexpected keyword argument {}", repr_text(key)));
+                    }
+                    s.path.emplace(*attribute);
+                } else {
+                    if (a.positional.empty()) raise("FilterArgumentError", "map requires a filter argument");
+                    s.filter = a.positional[0];
+                    s.rest = from(a, 1);
                 }
-                s.path.emplace(*attribute);
-            } else {
-                if (a.positional.empty()) raise("FilterArgumentError", "map requires a filter argument");
-                s.filter = a.positional[0];
-                s.rest = from(a, 1);
             }
-        }
-        Value item;
-        if (!source.as_iterator().next(item)) return false;
-        i.spend(1);
-        out = s.path ? s.path->of(i, item, s.otherwise) : i.call_filter(s.filter, item, s.rest);
-        return true;
-    });
+            Value item;
+            if (!source.as_iterator().next(item)) return false;
+            i.spend(1);
+            out = s.path ? s.path->of(i, item, s.otherwise) : i.call_filter(s.filter, item, s.rest);
+            return true;
+        });
 }
 
 Value select(Interpreter& i, const Value& v, const Arguments& a, bool wanted, bool by_attribute) {
@@ -85,7 +86,8 @@ Value select(Interpreter& i, const Value& v, const Arguments& a, bool wanted, bo
     };
     const bool is_empty = !truth(v);
     return make_generator(
-        empty_or(v), [&i, a, is_empty, wanted, by_attribute, s = State()](const Value& source, Value& out) mutable {
+        "select_or_reject", empty_or(v),
+        [&i, a, is_empty, wanted, by_attribute, s = State()](const Value& source, Value& out) mutable {
             if (is_empty) return false;
             const size_t offset = by_attribute ? 1 : 0;
             if (!std::exchange(s.started, true) && by_attribute) {

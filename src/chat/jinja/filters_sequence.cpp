@@ -106,7 +106,9 @@ Value sort(Interpreter& i, const Value& v, const Arguments& a) {
         paths.emplace_back(given[2]);
     }
     std::vector<std::pair<Value, Value>> pairs;
-    for (const Value& each : to_vector(v)) {
+    const std::vector<Value> items = to_vector(v);
+    to_index(given[0]);  // sorted() wants an integer
+    for (const Value& each : items) {
         std::vector<Value> key;
         for (const AttributePath& path : paths) key.push_back(fold_case(path.of(i, each), truth(given[1])));
         pairs.emplace_back(Value::list(std::move(key)), each);
@@ -121,6 +123,7 @@ Value dict_sort(Interpreter& i, const Value& v, const Arguments& a) {
     if (!by_key && !(given[1].is_str() && given[1].text() == "value"))
         raise("FilterArgumentError", "You can only sort by either \"key\" or \"value\"");
     if (!v.is(Type::Dict)) fail_attribute(v, "items");
+    to_index(given[2]);
     std::vector<std::pair<Value, Value>> pairs;
     for (const auto& [key, value] : v.as_dict().entries)
         pairs.emplace_back(fold_case(by_key ? key : value, truth(given[0])), Value::tuple({key, value}));
@@ -190,7 +193,8 @@ Value unique(Interpreter& i, const Value& v, const Arguments& a) {
                             {{"case_sensitive", False()}, {"attribute", Value::none()}}, a);
     const auto seen = std::make_shared<Dict>();
     return make_generator(
-        v, [&i, seen, path = AttributePath(given[1]), exact = truth(given[0])](const Value& source, Value& out) {
+        "sync_do_unique", v,
+        [&i, seen, path = AttributePath(given[1]), exact = truth(given[0])](const Value& source, Value& out) {
             for (Value each; source.as_iterator().next(each);) {
                 i.spend(1);
                 const Value key = fold_case(path.of(i, each), exact);
@@ -205,29 +209,29 @@ Value unique(Interpreter& i, const Value& v, const Arguments& a) {
 
 Value batch(Interpreter& i, const Value& v, const Arguments& a) {
     const auto given = bind("do_batch", {"value"}, {{"linecount", {}}, {"fill_with", Value::none()}}, a);
-    return make_generator(v, [&i, given, pending = std::optional<Value>()](const Value& source, Value& out) mutable {
-        std::vector<Value> row;
-        if (pending) row.push_back(*std::exchange(pending, std::nullopt));
-        for (Value each; source.as_iterator().next(each);) {
-            i.spend(1);
-            if (equal(Value::integer(int64_t(row.size())), given[0])) {
-                pending = each;
-                out = Value::list(std::move(row));
-                return true;
+    return make_generator(
+        "do_batch", v, [&i, given, pending = std::optional<Value>()](const Value& source, Value& out) mutable {
+            std::vector<Value> row;
+            if (pending) row.push_back(*std::exchange(pending, std::nullopt));
+            for (Value each; source.as_iterator().next(each);) {
+                i.spend(1);
+                if (equal(Value::integer(int64_t(row.size())), given[0])) {
+                    pending = each;
+                    out = Value::list(std::move(row));
+                    return true;
+                }
+                row.push_back(each);
             }
-            row.push_back(each);
-        }
-        if (row.empty()) return false;
-        const Value size = Value::integer(int64_t(row.size()));
-        if (!given[1].is_none() && compare(Op::Lt, size, given[0])) {
-            const int64_t space = to_index(binary(Op::Sub, given[0], size));
-            i.spend(uint64_t(space));
-            if (space > int64_t(kMaxItems)) fail_too_large("list");
-            row.insert(row.end(), size_t(space), given[1]);
-        }
-        out = Value::list(std::move(row));
-        return true;
-    });
+            if (row.empty()) return false;
+            const Value size = Value::integer(int64_t(row.size()));
+            if (!given[1].is_none() && compare(Op::Lt, size, given[0])) {
+                const Value fill = binary(Op::Mul, Value::list({given[1]}), binary(Op::Sub, given[0], size));
+                i.spend(fill.items().size());
+                row.insert(row.end(), fill.items().begin(), fill.items().end());
+            }
+            out = Value::list(std::move(row));
+            return true;
+        });
 }
 
 Value slice_filter(Interpreter& i, const Value& v, const Arguments& a) {
@@ -237,7 +241,7 @@ Value slice_filter(Interpreter& i, const Value& v, const Arguments& a) {
         int64_t number = 0, offset = 0, each = 0, extra = 0, count = 0;
         bool started = false;
     };
-    return make_generator(v, [&i, given, s = State()](const Value& source, Value& out) mutable {
+    return make_generator("sync_do_slice", v, [&i, given, s = State()](const Value& source, Value& out) mutable {
         if (!std::exchange(s.started, true)) {
             s.items = to_vector(source);
             const Value size = Value::integer(int64_t(s.items.size()));
@@ -263,14 +267,15 @@ Value slice_filter(Interpreter& i, const Value& v, const Arguments& a) {
 Value items(Interpreter&, const Value& v, const Arguments& a) {
     bind("do_items", {"value"}, {}, a);
     // The source is no part of it: what is no mapping need not be iterable for its own error.
-    return make_generator(Value::list({}), [mapping = v, index = size_t(0)](const Value&, Value& out) mutable {
-        if (mapping.is_undefined()) return false;
-        if (!mapping.is(Type::Dict)) raise_type_error("Can only get item pairs from a mapping.");
-        if (index >= mapping.as_dict().entries.size()) return false;
-        const auto& [key, value] = mapping.as_dict().entries[index++];
-        out = Value::tuple({key, value});
-        return true;
-    });
+    return make_generator("do_items", Value::list({}),
+                          [mapping = v, index = size_t(0)](const Value&, Value& out) mutable {
+                              if (mapping.is_undefined()) return false;
+                              if (!mapping.is(Type::Dict)) raise_type_error("Can only get item pairs from a mapping.");
+                              if (index >= mapping.as_dict().entries.size()) return false;
+                              const auto& [key, value] = mapping.as_dict().entries[index++];
+                              out = Value::tuple({key, value});
+                              return true;
+                          });
 }
 
 }  // namespace

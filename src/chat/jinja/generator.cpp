@@ -10,7 +10,11 @@ namespace minfer::chat::jinja {
 namespace {
 
 struct Generator : Iterator {
-    Generator(const Value& i, GeneratorStep s) : input(i), step(std::move(s)) { hold(input); }
+    Generator(std::string_view f, const Value& i, GeneratorStep s) : function(f), input(i), step(std::move(s)) {
+        hold(input);
+    }
+
+    std::string_view function_name() const override { return function; }
 
     bool next(Value& out) override {
         if (finished) return false;
@@ -20,6 +24,7 @@ struct Generator : Iterator {
         return !finished;
     }
 
+    std::string_view function;  // a literal
     Value input;
     GeneratorStep step;
     std::optional<Value> source;
@@ -28,8 +33,8 @@ struct Generator : Iterator {
 
 }  // namespace
 
-Value make_generator(const Value& input, GeneratorStep step) {
-    return make_iterator(std::make_shared<Generator>(input, std::move(step)));
+Value make_generator(std::string_view function, const Value& input, GeneratorStep step) {
+    return make_iterator(std::make_shared<Generator>(function, input, std::move(step)));
 }
 
 }  // namespace minfer::chat::jinja

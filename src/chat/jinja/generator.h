@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "chat/jinja/value.h"
 
@@ -11,6 +12,7 @@ namespace minfer::chat::jinja {
 using GeneratorStep = std::function<bool(const Value& source, Value& out)>;
 
 // The input is iterated over from the first item on, so one that cannot be is an error only then.
-Value make_generator(const Value& input, GeneratorStep step);
+// `function` is the name of Jinja2's, which its text shows.
+Value make_generator(std::string_view function, const Value& input, GeneratorStep step);
 
 }  // namespace minfer::chat::jinja

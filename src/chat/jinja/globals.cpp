@@ -123,7 +123,9 @@ Dict make_globals() {
     out.set("joiner", make_callable(Kind::Class, "joiner", joiner));
     out.set("namespace", make_callable(Kind::Class, "namespace", make_namespace));
     out.set("raise_exception", make_callable(Kind::Function, "raise_exception", raise_exception));
-    out.set("strftime_now", make_callable(Kind::Builtin, "strftime", strftime_now));
+    auto now = std::make_shared<Callable>(Kind::Builtin, "strftime", strftime_now);
+    now->owner = "datetime.datetime";
+    out.set("strftime_now", Value::object(Type::Callable, std::move(now)));
     return out;
 }
 

@@ -68,8 +68,7 @@ class Interpreter {
     void output(const Stmt& statement);
     Flow for_loop(const Stmt& statement);
     Flow loop_over(const Stmt& statement, const Value& items, Loop::Recurse recurse, int64_t depth);
-    Value recursive_loop(const Stmt& statement, const std::shared_ptr<Activation>& parent, const Value& items,
-                         int64_t depth);
+    Value recursive_loop(const Stmt& statement, std::shared_ptr<Activation> parent, const Value& items, int64_t depth);
     Flow if_else(const Stmt& statement);
     Flow filter_block(const Stmt& statement);
     Flow with(const Stmt& statement);
@@ -95,7 +94,8 @@ class Interpreter {
     void render_block(const BlockPlan& block, Buffer& to);
     std::optional<Value> block_or_nothing(const Value& name);
     std::optional<Value> attribute(const Value& object, const std::string& name);
-    Arguments evaluate(const CallArguments& arguments);
+    // `caller`, where there is one, comes as Jinja2 passes it: behind the keywords, before **kwargs.
+    Arguments evaluate(const CallArguments& arguments, const Value* caller = nullptr);
 
     // Expressions: expressions.cpp.
     Value eval(const Expr& e);

@@ -66,11 +66,12 @@ Value index(Interpreter&, const Value& self, const Arguments& a) {
         if (identical(items[size_t(i)], a.positional[0]) || equal(items[size_t(i)], a.positional[0]))
             return Value::integer(i);
     if (self.is(Type::Tuple)) raise_value_error("tuple.index(x): x not in tuple");
+    if (self.is(Type::Range) && !a.positional[0].is_int()) raise_value_error("sequence.index(x): x not in sequence");
     raise_value_error(fmt::format("{} is not in {}", repr(a.positional[0]), self.is(Type::List) ? "list" : "range"));
 }
 
 Value bit_length(Interpreter&, const Value& self, const Arguments& a) {
-    expect_none("int.bit_length", a);
+    expect_none(fmt::format("{}.bit_length", type_name(self)), a);
     const int64_t n = self.as_int();
     uint64_t magnitude = n < 0 ? ~uint64_t(n) + 1 : uint64_t(n);
     int64_t bits = 0;
@@ -79,7 +80,7 @@ Value bit_length(Interpreter&, const Value& self, const Arguments& a) {
 }
 
 Value bit_count(Interpreter&, const Value& self, const Arguments& a) {
-    expect_none("int.bit_count", a);
+    expect_none(fmt::format("{}.bit_count", type_name(self)), a);
     const int64_t n = self.as_int();
     return Value::integer(__builtin_popcountll(n < 0 ? ~uint64_t(n) + 1 : uint64_t(n)));
 }
@@ -224,6 +225,7 @@ bool has_dunder(const Value& object, std::string_view name) {
 Value bound(const Value& self, std::string_view name, Method method) {
     const auto call = [self, method](Interpreter& i, const Arguments& a) { return method(i, self, a); };
     auto callable = std::make_shared<Callable>(Callable::Kind::Builtin, std::string(name), call);
+    callable->owner = type_name(self);
     callable->hold(self);
     return Value::object(Type::Callable, std::move(callable));
 }

@@ -94,11 +94,18 @@ std::vector<std::string> split_space_from_right(std::string_view text, int64_t m
     return out;
 }
 
+// "split() takes at most 2 arguments (3 given)"
+void at_most(const char* name, size_t most, const Arguments& a) {
+    const size_t given = a.positional.size() + a.keyword.size();
+    if (given <= most) return;
+    raise_type_error(fmt::format("{}() takes at most {} {}argument{} ({} given)", name, most,
+                                 a.positional.empty() ? "keyword " : "", most == 1 ? "" : "s", given));
+}
+
 Value split_by(const char* name, const Value& self, const Arguments& a, bool from_right) {
     Value separator = Value::none(), most = Value::integer(-1);
     const size_t n = a.positional.size();
-    if (n + a.keyword.size() > 2)
-        raise_type_error(fmt::format("{}() takes at most 2 arguments ({} given)", name, n + a.keyword.size()));
+    at_most(name, 2, a);
     if (n > 0) separator = a.positional[0];
     if (n > 1) most = a.positional[1];
     for (const auto& [key, value] : a.keyword) {
@@ -124,16 +131,14 @@ Value split_by(const char* name, const Value& self, const Arguments& a, bool fro
 }
 
 Value split_lines_method(Interpreter&, const Value& self, const Arguments& a) {
-    bool keep = !a.positional.empty() && truth(a.positional[0]);
+    at_most("splitlines", 1, a);
+    Value keep = a.positional.empty() ? Value::boolean(false) : a.positional[0];
     for (const auto& [key, value] : a.keyword) {
         if (key != "keepends")
             raise_type_error(fmt::format("'{}' is an invalid keyword argument for splitlines()", key));
-        keep = truth(value);
+        keep = value;
     }
-    if (a.positional.size() + a.keyword.size() > 1)
-        raise_type_error(
-            fmt::format("splitlines() takes at most 1 argument ({} given)", a.positional.size() + a.keyword.size()));
-    return strings(split_lines(self.text(), keep), self.is_markup());
+    return strings(split_lines(self.text(), to_index(keep) != 0), self.is_markup());
 }
 
 Value strip_by(const char* name, const Value& self, const Arguments& a, bool left, bool right) {

@@ -16,7 +16,10 @@ namespace {
 
 template <std::string (*convert)(std::string_view)>
 Value convert_text(const char* name, const Value& self, const Arguments& a) {
-    expect_none(name, a);
+    if (self.is_markup())
+        bind(fmt::format("Markup.{}", name), {"self"}, {}, a);
+    else
+        expect_none(fmt::format("str.{}", name), a);
     return Value::string(convert(self.text()), self.is_markup());
 }
 
@@ -28,7 +31,7 @@ bool all_letters(std::string_view text) {
 
 template <bool (*test)(std::string_view)>
 Value ask(const char* name, const Value& self, const Arguments& a) {
-    expect_none(name, a);
+    expect_none(fmt::format("{}.{}", type_name(self), name), a);
     return Value::boolean(test(self.text()));
 }
 
@@ -58,7 +61,7 @@ bool is_printable_text(std::string_view text) {
 
 Value join(Interpreter& interpreter, const Value& self, const Arguments& a) {
     const Value& items = expect_one("str.join", a);
-    if (!is_iterable(items)) raise_type_error("can only join an iterable");
+    if (!is_iterable(items) && !self.is_markup()) raise_type_error("can only join an iterable");
     std::string out;
     size_t i = 0;
     const Value iterator = iterate(items);
@@ -145,9 +148,9 @@ Value make_translation(Interpreter&, const Value&, const Arguments& a) {
 }
 
 #define MINFER_CONVERT(name, function) \
-    {name, [](Interpreter&, const Value& s, const Arguments& a) { return convert_text<function>("str." name, s, a); }}
+    {name, [](Interpreter&, const Value& s, const Arguments& a) { return convert_text<function>(name, s, a); }}
 #define MINFER_ASK(name, function) \
-    {name, [](Interpreter&, const Value& s, const Arguments& a) { return ask<function>("str." name, s, a); }}
+    {name, [](Interpreter&, const Value& s, const Arguments& a) { return ask<function>(name, s, a); }}
 
 constexpr NamedMethod kMethods[] = {
     MINFER_CONVERT("upper", unicode::upper),

@@ -291,15 +291,16 @@ Value binary(Op op, const Value& a, const Value& b) {
     if (a.is_number() && b.is_number()) return arithmetic(op, a, b);
     if (op == Op::Mod && a.is_str())
         return Value::string(percent_format(a, b), a.is_markup());  // before the check: Undefined formats as ''
-    if (a.is_undefined()) fail_undefined(a);
-    if (b.is_undefined()) fail_undefined(b);
-    const bool a_repeats = a.is_str() || a.is_sequence(), b_repeats = b.is_str() || b.is_sequence();
-    if (op == Op::Add && a_repeats) return concatenate(a, b);
-    if (op == Op::Mul && (a.is_markup() || b.is_markup())) {  // Markup has a method for it, from either side
+    if (op == Op::Mul && (a.is_markup() || b.is_markup())) {        // Markup has a method for it, from either side
         const Value& times = b.is_markup() ? a : b;
         to_index(times);
         return repeat(b.is_markup() ? b : a, times);
     }
+    if (a.is_undefined()) fail_undefined(a);
+    if (b.is_undefined()) fail_undefined(b);
+    const bool a_repeats = a.is_str() || a.is_sequence(), b_repeats = b.is_str() || b.is_sequence();
+    if (op == Op::Add && a.is_markup() && !b.is_str()) fail_operands(op, a, b);
+    if (op == Op::Add && a_repeats) return concatenate(a, b);
     if (op == Op::Mul && a_repeats) return repeat(a, b);
     if (op == Op::Mul && b_repeats) return repeat(b, a);
     fail_operands(op, a, b);

@@ -43,7 +43,7 @@ std::string repr_callable(const Callable& callable) {
         case Callable::Kind::Function:
             return fmt::format("<function {} at {}>", callable.name, address);
         case Callable::Kind::Builtin:
-            return fmt::format("<built-in method {} of object at {}>", callable.name, address);
+            return fmt::format("<built-in method {} of {} object at {}>", callable.name, callable.owner, address);
         case Callable::Kind::Method:
             return fmt::format("<bound method {} of object at {}>", callable.name, address);
         case Callable::Kind::Class:
@@ -126,7 +126,8 @@ void append_repr(std::string& out, const Value& value, int depth) {
             out += repr_callable(value.as_callable());
             return;
         case Type::Iterator:
-            fmt::format_to(std::back_inserter(out), "<{} object at 0x{:x}>", type_name(value),
+            fmt::format_to(std::back_inserter(out), "<{} object{}{} at 0x{:x}>", type_name(value),
+                           value.as_iterator().function_name().empty() ? "" : " ", value.as_iterator().function_name(),
                            reinterpret_cast<uintptr_t>(value.object().get()));
             return;
         case Type::Cycler:

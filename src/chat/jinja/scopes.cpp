@@ -23,6 +23,25 @@ using Action = ScopePlan::Action;
     throw TemplateFailure(type, message, position.line, position.column);
 }
 
+// A tuple of indices with a slice among them, which Jinja2 cannot write.
+bool holds_slice(const Expr& e) {
+    return e.kind == Expr::Kind::Tuple &&
+           std::ranges::any_of(e.operands, [](const ExprPtr& each) { return each->kind == Expr::Kind::Slice; });
+}
+
+bool is_negative_number(const Expr& e) {
+    if (e.kind != Expr::Kind::Negate) return false;
+    const Expr& of = *e.operands[0];
+    return of.kind == Expr::Kind::Const && of.value.is_number() && compare(Op::Gt, of.value, Value::integer(0));
+}
+
+bool is_constant(const Expr& e) {
+    if (e.kind == Expr::Kind::Name || e.kind == Expr::Kind::Call) return false;
+    bool constant = true;
+    for_each_part(e, [&](const Expr& each) { constant &= is_constant(each); });
+    return constant;
+}
+
 // A function of the Python that Jinja2 would write. Scopes of one level share its slots by name.
 struct Function {
     Function* parent = nullptr;
@@ -237,6 +256,7 @@ class Resolver {
         Frame frame{.symbols = &symbols, .function = &function, .toplevel = true};
         body(program_.body, frame);
         for (BlockPlan& block : program_.blocks) resolve_block(block);
+        if (!python_error_.empty()) fail_at("SyntaxError", python_error_, python_error_at_);
     }
 
   private:
@@ -247,6 +267,13 @@ class Resolver {
         bool soft = false;      // in an `if`: unknown filters fail when they are used
         bool in_loop = false;   // break and continue have a loop to act on
     };
+
+    // What Python would say of the code that Jinja2 writes: after all that Jinja2 itself has to say.
+    void fail_in_python(const std::string& message, Position position) {
+        if (!python_error_.empty()) return;
+        python_error_ = message;
+        python_error_at_ = position;
+    }
 
     Frame inner(const Frame& frame, Symbols& symbols) const {
         return {.symbols = &symbols,
@@ -331,10 +358,14 @@ class Resolver {
                     e.position);
             }
         }
+        if (e.kind == Expr::Kind::GetItem && holds_slice(*e.operands[1])) fail_in_python("invalid syntax", e.position);
+        // Jinja2 writes a negative constant without brackets: -2 ** n is -(2 ** n), unless all of it is constant.
+        if (e.kind == Expr::Kind::Binary && e.ops[0] == Op::Pow && is_negative_number(*e.operands[0]))
+            e.negates_power = !is_constant(*e.operands[1]);
         std::set<std::string> keywords;
         for (const auto& [name, value] : e.arguments.keyword)
             if (!keywords.insert(name).second)
-                fail_at("SyntaxError", fmt::format("keyword argument repeated: {}", name), e.position);
+                fail_in_python(fmt::format("keyword argument repeated: {}", name), e.position);
         for_each_part(e, [&](Expr& each) { expr(each, inside); });
     }
 
@@ -366,7 +397,11 @@ class Resolver {
                 break;
             case Stmt::Kind::CallBlock:
                 macro(*s.macro, frame, s.position);
-                if (s.value) expr(*s.value, frame);
+                if (s.value) {
+                    expr(*s.value, frame);
+                    for (const auto& each : s.value->arguments.keyword)
+                        if (each.first == "caller") fail_in_python("keyword argument repeated: caller", s.position);
+                }
                 break;
             case Stmt::Kind::FilterBlock: {
                 Symbols symbols(frame.symbols, frame.function);
@@ -424,9 +459,9 @@ class Resolver {
             case Stmt::Kind::Break:
             case Stmt::Kind::Continue:
                 if (!frame.in_loop) {
-                    fail_at("SyntaxError",
-                            s.kind == Stmt::Kind::Break ? "'break' outside loop" : "'continue' not properly in loop",
-                            s.position);
+                    fail_in_python(
+                        s.kind == Stmt::Kind::Break ? "'break' outside loop" : "'continue' not properly in loop",
+                        s.position);
                 }
                 break;
             case Stmt::Kind::LoadTemplate:
@@ -521,8 +556,7 @@ class Resolver {
         std::set<std::string> names;
         for (const Parameter& each : m.parameters) names.insert(each.name);
         for (const Parameter& each : m.parameters) symbols.declare_parameter(each.name);
-        if (names.size() != m.parameters.size())
-            fail_at("SyntaxError", "duplicate argument in function definition", position);
+        if (names.size() != m.parameters.size()) fail_in_python("duplicate argument in function definition", position);
         const std::set<std::string> special = Undeclared({"caller", "kwargs", "varargs"}).in(m.body);
         const auto take = [&](const char* name, bool& takes, int& slot) {
             symbols.declare_parameter(name);
@@ -561,6 +595,8 @@ class Resolver {
     }
 
     Program& program_;
+    std::string python_error_;
+    Position python_error_at_;
 };
 
 }  // namespace

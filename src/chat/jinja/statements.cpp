@@ -151,7 +151,7 @@ Interpreter::Flow Interpreter::for_loop(const Stmt& s) {
     return Flow::Normal;
 }
 
-Value Interpreter::recursive_loop(const Stmt& s, const std::shared_ptr<Activation>& parent, const Value& items,
+Value Interpreter::recursive_loop(const Stmt& s, std::shared_ptr<Activation> parent, const Value& items,
                                   int64_t depth) {
     const Deeper deeper(calls_, options_.limits.depth);
     spend(16);

@@ -163,6 +163,7 @@ struct Range : Object {
 struct Iterator : Object {
     virtual bool next(Value& out) = 0;
     virtual std::string_view type_name() const { return "generator"; }
+    virtual std::string_view function_name() const { return {}; }  // of a generator: whose it is
 };
 
 struct UndefinedObject : Object {
@@ -187,7 +188,8 @@ struct Callable : Object {
     enum class Kind { Function, Builtin, Method, Class, Macro, Joiner, BlockReference };
     Callable(Kind k, std::string n, Function f) : kind(k), name(std::move(n)), call(std::move(f)) {}
     Kind kind;
-    std::string name;  // "upper", "namespace"
+    std::string name;   // "upper", "namespace"
+    std::string owner;  // of a method: the name of its object's type
     Function call;
 };
 
