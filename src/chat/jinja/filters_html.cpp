@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <regex>
 #include <set>
 
 #include "chat/jinja/arguments.h"
@@ -12,6 +11,7 @@
 #include "chat/jinja/interpreter.h"
 #include "chat/jinja/methods.h"
 #include "chat/jinja/operators.h"
+#include "chat/jinja/pattern.h"
 #include "chat/jinja/unicode.h"
 
 namespace minfer::chat::jinja {
@@ -97,7 +97,7 @@ Value strip_tags(Interpreter&, const Value& v, const Arguments& a) {
     }
     kept += text.substr(at);
     std::string out;
-    for (const std::string& word : split_words(kept)) out += (out.empty() ? "" : " ") + word;
+    for (const std::string& word : split_words(kept)) out.append(out.empty() ? "" : " ").append(word);
     return Value::string(unescape(out));
 }
 
@@ -121,7 +121,7 @@ Value url_encode(Interpreter&, const Value& v, const Arguments& a) {
     if (v.is_str() || !is_iterable(v)) return Value::string(quote(v, false));
     std::string out;
     const auto add = [&](const Value& key, const Value& value) {
-        out += (out.empty() ? "" : "&") + quote(key, true) + "=" + quote(value, true);
+        out += fmt::format("{}{}={}", out.empty() ? "" : "&", quote(key, true), quote(value, true));
     };
     if (v.is(Type::Dict)) {
         for (const auto& [key, value] : v.as_dict().entries) add(key, value);
@@ -154,8 +154,6 @@ Value xml_attributes(Interpreter& i, const Value& v, const Arguments& a) {
     return Value::string(std::move(out), i.autoescape());
 }
 
-constexpr size_t kLongestLink = 2000;  // std::regex recurses once a character
-
 struct Links {
     std::string rel, target;
     Value limit;  // of the shown text, or None
@@ -168,20 +166,19 @@ struct Links {
     }
 
     std::string linked(const std::string& middle) const {
-        static const std::regex http(
+        static const Pattern http(
             R"(^((https?://|www\.)(([\w%-]+\.)+)?([a-z]{2,63}|xn--[\w%]{2,59})|([\w%-]{2,63}\.)+(com|net|int|edu|gov|org|info|mil)|(https?://)((([\d]{1,3})(\.[\d]{1,3}){3})|(\[([\da-f]{0,4}:){2}([\da-f]{0,4}:?){1,6}\])))(?::[\d]{1,5})?(?:[/?#]\S*)?$)",
-            std::regex::icase | std::regex::optimize);
-        static const std::regex email(R"(^\S+@\w[\w.-]*\.\w+$)");
-        if (middle.size() > kLongestLink) return middle;
-        if (std::regex_search(middle, http)) {
+            true);
+        static const Pattern email(R"(^\S+@\w[\w.-]*\.\w+$)");
+        if (http.in(middle)) {
             const bool has_scheme = middle.starts_with("https://") || middle.starts_with("http://");
             return fmt::format("<a href=\"{}{}\"{}{}>{}</a>", has_scheme ? "" : "https://", middle, rel, target,
                                shown(middle));
         }
-        if (middle.starts_with("mailto:") && std::regex_search(middle.substr(7), email))
+        if (middle.starts_with("mailto:") && email.in(middle.substr(7)))
             return fmt::format("<a href=\"{}\">{}</a>", middle, middle.substr(7));
         if (middle.find('@') != std::string::npos && !middle.starts_with("www.") && !middle.starts_with("@") &&
-            middle.find(':') == std::string::npos && std::regex_search(middle, email))
+            middle.find(':') == std::string::npos && email.in(middle))
             return fmt::format("<a href=\"mailto:{}\">{}</a>", middle, middle);
         std::string out = middle;
         for (const std::string& scheme : schemes)
@@ -210,7 +207,7 @@ std::string link_word(const std::string& word, const Links& links) {
         const size_t n = middle.ends_with("&gt;") ? 4 : single ? 1 : 0;
         if (n == 0) break;
         tail.insert(0, middle.substr(middle.size() - n));
-        middle.resize(middle.size() - n);
+        middle.erase(middle.size() - n);
     }
     constexpr std::pair<std::string_view, std::string_view> kPairs[] = {{"(", ")"}, {"<", ">"}, {"&lt;", "&gt;"}};
     for (const auto& [open, close] : kPairs) {
@@ -238,16 +235,16 @@ Value urlize(Interpreter& i, const Value& v, const Arguments& a) {
     if (truth(given[1])) rel.insert("nofollow");
     Links links;
     std::string joined;
-    for (const std::string& each : rel) joined += (joined.empty() ? "" : " ") + each;
+    for (const std::string& each : rel) joined.append(joined.empty() ? "" : " ").append(each);
     links.rel = fmt::format(" rel=\"{}\"", escape_html(joined));
     if (truth(given[2])) links.target = fmt::format(" target=\"{}\"", escape(given[2]).text());
     links.limit = given[0];
-    static const std::regex scheme(R"(^([\w.+-]{2,}:(/){0,2})$)");
+    static const Pattern scheme(R"(^([\w.+-]{2,}:(/){0,2})$)");
     if (!given[4].is_none()) {
         for (const Value& each : to_vector(given[4])) {
             if (!each.is_str())
                 raise_type_error(fmt::format("expected string or bytes-like object, got '{}'", type_name(each)));
-            if (each.text().size() > kLongestLink || !std::regex_match(each.text(), scheme))
+            if (!scheme.in(each.text()))
                 raise("FilterArgumentError", fmt::format("{} is not a valid URI scheme prefix.", repr(each)));
             links.schemes.push_back(each.text());
         }
