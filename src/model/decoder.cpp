@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "graph/builder.h"
-#include "model/weight_reader.h"
 
 namespace minfer::model {
 namespace {
@@ -115,11 +114,38 @@ class DecoderBuilder {
     NodeId rope_table_{};
 };
 
+class Decoder final : public Model {
+  public:
+    Decoder(Hyperparameters hyperparameters, graph::WeightTable table, DecoderWeights weights)
+        : Model(std::move(hyperparameters), std::move(table)), weights_(std::move(weights)) {}
+
+    graph::Graph build_graph(const graph::GraphParams& params) const override {
+        return DecoderBuilder(hyperparameters(), weights(), weights_, params).build();
+    }
+
+  private:
+    DecoderWeights weights_;
+};
+
 }  // namespace
 
-graph::Graph build_decoder(const Hyperparameters& hyperparameters, const graph::WeightTable& table,
-                           const DecoderWeights& weights, const graph::GraphParams& params) {
-    return DecoderBuilder(hyperparameters, table, weights, params).build();
+DecoderWeights read_decoder_weights(WeightReader& reader, const Hyperparameters& h,
+                                    LayerWeights (*read_layer)(WeightReader& reader, const Hyperparameters& h,
+                                                               size_t layer)) {
+    DecoderWeights w{
+        .token_embd = reader.matrix("token_embd.weight", h.n_vocab, h.n_embd),
+        .rope_freqs = reader.vector_if("rope_freqs.weight", h.head_dim / 2),
+        .layers = {},
+        .output_norm = reader.vector("output_norm.weight", h.n_embd),
+        .output = {.weight = reader.matrix_if("output.weight", h.n_vocab, h.n_embd)},
+    };
+    if (w.output.weight == graph::kNoWeight) w.output.weight = w.token_embd;
+    for (size_t layer = 0; layer < h.n_layer; ++layer) w.layers.push_back(read_layer(reader, h, layer));
+    return w;
+}
+
+std::unique_ptr<Model> make_decoder(Hyperparameters hyperparameters, graph::WeightTable table, DecoderWeights weights) {
+    return std::make_unique<Decoder>(std::move(hyperparameters), std::move(table), std::move(weights));
 }
 
 }  // namespace minfer::model

@@ -6,19 +6,16 @@
 //   logits = output(norm(x))
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "graph/graph.h"
 #include "graph/weight_table.h"
 #include "model/hyperparameters.h"
+#include "model/model.h"
+#include "model/weight_reader.h"
 
 namespace minfer::model {
-
-// y = weight x + bias.
-struct Linear {
-    graph::WeightId weight;                   // [n_out][n_in]
-    graph::WeightId bias = graph::kNoWeight;  // [n_out]; may be absent
-};
 
 struct LayerWeights {
     graph::WeightId attn_norm;                  // [n_embd]
@@ -42,7 +39,12 @@ struct DecoderWeights {
     Linear output;                                  // [n_vocab][n_embd]; the weight is token_embd where it is tied
 };
 
-graph::Graph build_decoder(const Hyperparameters& hyperparameters, const graph::WeightTable& table,
-                           const DecoderWeights& weights, const graph::GraphParams& params);
+// The weights of a file whose layers are read by an architecture's own `read_layer`. Throws as WeightReader does.
+DecoderWeights read_decoder_weights(WeightReader& reader, const Hyperparameters& h,
+                                    LayerWeights (*read_layer)(WeightReader& reader, const Hyperparameters& h,
+                                                               size_t layer));
+
+// A model whose forward pass is the decoder above.
+std::unique_ptr<Model> make_decoder(Hyperparameters hyperparameters, graph::WeightTable table, DecoderWeights weights);
 
 }  // namespace minfer::model

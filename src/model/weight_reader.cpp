@@ -61,6 +61,12 @@ graph::WeightId WeightReader::matrix_if(const std::string& name, size_t n_out, s
 graph::WeightId WeightReader::vector(const std::string& name, size_t n) { return take(name, {1, n}, true, true); }
 graph::WeightId WeightReader::vector_if(const std::string& name, size_t n) { return take(name, {1, n}, true, false); }
 
+Linear WeightReader::linear(const std::string& name, size_t n_out, size_t n_in, Bias bias) {
+    Linear l{.weight = matrix(name + ".weight", n_out, n_in)};
+    if (bias != Bias::None) l.bias = take(name + ".bias", {1, n_out}, true, bias == Bias::Required);
+    return l;
+}
+
 void WeightReader::finish() const {
     for (const gguf::TensorInfo& info : file_.tensors())
         if (!taken_.contains(info.name))

@@ -11,6 +11,15 @@
 
 namespace minfer::model {
 
+// y = weight x + bias.
+struct Linear {
+    graph::WeightId weight;                   // [n_out][n_in]
+    graph::WeightId bias = graph::kNoWeight;  // [n_out]; may be absent
+};
+
+// Whether a linear map of an architecture has a bias; where the file decides, it may.
+enum class Bias { None, Optional, Required };
+
 // Throws FormatError where a tensor is missing or has another shape, with both shapes in the message, and
 // UnsupportedError, naming tensor and type, where minfer cannot compute with its type.
 class WeightReader {
@@ -24,6 +33,8 @@ class WeightReader {
     // [n] of f32: norms, biases, factors.
     graph::WeightId vector(const std::string& name, size_t n);
     graph::WeightId vector_if(const std::string& name, size_t n);
+    // name.weight [n_out][n_in], and name.bias [n_out].
+    Linear linear(const std::string& name, size_t n_out, size_t n_in, Bias bias);
 
     // Throws FormatError naming a tensor of the file that nobody took: to leave a weight out is to compute another
     // model.

@@ -3,60 +3,29 @@
 namespace minfer::model::qwen2 {
 namespace {
 
-Layer read_layer(WeightReader& reader, const Hyperparameters& h, size_t layer) {
+LayerWeights read_layer(WeightReader& reader, const Hyperparameters& h, size_t layer) {
+    const auto linear = [&](std::string_view name, size_t n_out, size_t n_in, Bias bias) {
+        return reader.linear(layer_tensor(layer, name), n_out, n_in, bias);
+    };
     return {
         .attn_norm = reader.vector(layer_tensor(layer, "attn_norm.weight"), h.n_embd),
-        .attn_q = reader.matrix(layer_tensor(layer, "attn_q.weight"), h.n_embd, h.n_embd),
-        .attn_q_bias = reader.vector(layer_tensor(layer, "attn_q.bias"), h.n_embd),
-        .attn_k = reader.matrix(layer_tensor(layer, "attn_k.weight"), h.kv_dim(), h.n_embd),
-        .attn_k_bias = reader.vector(layer_tensor(layer, "attn_k.bias"), h.kv_dim()),
-        .attn_v = reader.matrix(layer_tensor(layer, "attn_v.weight"), h.kv_dim(), h.n_embd),
-        .attn_v_bias = reader.vector(layer_tensor(layer, "attn_v.bias"), h.kv_dim()),
-        .attn_output = reader.matrix(layer_tensor(layer, "attn_output.weight"), h.n_embd, h.n_embd),
+        .q = linear("attn_q", h.n_embd, h.n_embd, Bias::Required),
+        .k = linear("attn_k", h.kv_dim(), h.n_embd, Bias::Required),
+        .v = linear("attn_v", h.kv_dim(), h.n_embd, Bias::Required),
+        .attn_output = linear("attn_output", h.n_embd, h.n_embd, Bias::None),
         .ffn_norm = reader.vector(layer_tensor(layer, "ffn_norm.weight"), h.n_embd),
-        .ffn_gate = reader.matrix(layer_tensor(layer, "ffn_gate.weight"), h.n_ff, h.n_embd),
-        .ffn_up = reader.matrix(layer_tensor(layer, "ffn_up.weight"), h.n_ff, h.n_embd),
-        .ffn_down = reader.matrix(layer_tensor(layer, "ffn_down.weight"), h.n_embd, h.n_ff),
+        .gate = linear("ffn_gate", h.n_ff, h.n_embd, Bias::None),
+        .up = linear("ffn_up", h.n_ff, h.n_embd, Bias::None),
+        .down = linear("ffn_down", h.n_embd, h.n_ff, Bias::None),
     };
 }
 
 }  // namespace
 
-Weights read_weights(WeightReader& reader, const Hyperparameters& h) {
-    Weights w{
-        .token_embd = reader.matrix("token_embd.weight", h.n_vocab, h.n_embd),
-        .rope_freqs = reader.vector_if("rope_freqs.weight", h.head_dim / 2),
-        .layers = {},
-        .output_norm = reader.vector("output_norm.weight", h.n_embd),
-        .output = reader.matrix_if("output.weight", h.n_vocab, h.n_embd),
-        .output_bias = reader.vector_if("output.bias", h.n_vocab),
-    };
-    for (size_t layer = 0; layer < h.n_layer; ++layer) w.layers.push_back(read_layer(reader, h, layer));
+DecoderWeights read_weights(WeightReader& reader, const Hyperparameters& h) {
+    DecoderWeights w = read_decoder_weights(reader, h, read_layer);
+    w.output.bias = reader.vector_if("output.bias", h.n_vocab);
     return w;
-}
-
-DecoderWeights decoder_weights(const Weights& weights) {
-    const bool tied = weights.output == graph::kNoWeight;
-    DecoderWeights d{
-        .token_embd = weights.token_embd,
-        .rope_freqs = weights.rope_freqs,
-        .layers = {},
-        .output_norm = weights.output_norm,
-        .output = {tied ? weights.token_embd : weights.output, weights.output_bias},
-    };
-    for (const Layer& l : weights.layers)
-        d.layers.push_back({
-            .attn_norm = l.attn_norm,
-            .q = {l.attn_q, l.attn_q_bias},
-            .k = {l.attn_k, l.attn_k_bias},
-            .v = {l.attn_v, l.attn_v_bias},
-            .attn_output = {l.attn_output},
-            .ffn_norm = l.ffn_norm,
-            .gate = {l.ffn_gate},
-            .up = {l.ffn_up},
-            .down = {l.ffn_down},
-        });
-    return d;
 }
 
 }  // namespace minfer::model::qwen2

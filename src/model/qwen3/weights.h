@@ -1,45 +1,11 @@
-// The tensors of a qwen3 file. Shapes are [n_out][n_in], memory is row-major; a field that may be kNoWeight says so.
+// The tensors of a qwen3 file: each query and key head has a norm; queries, keys and values may have biases.
 #pragma once
 
-#include <vector>
-
-#include "graph/weight_table.h"
 #include "model/decoder.h"
-#include "model/hyperparameters.h"
-#include "model/weight_reader.h"
 
 namespace minfer::model::qwen3 {
 
-// blk.N.*
-struct Layer {
-    graph::WeightId attn_norm;    // [n_embd]
-    graph::WeightId attn_q;       // [n_head * head_dim][n_embd]
-    graph::WeightId attn_q_bias;  // [n_head * head_dim]; may be absent, as may the other biases
-    graph::WeightId attn_q_norm;  // [head_dim]
-    graph::WeightId attn_k;       // [n_head_kv * head_dim][n_embd]
-    graph::WeightId attn_k_bias;  // [n_head_kv * head_dim]; may be absent
-    graph::WeightId attn_k_norm;  // [head_dim]
-    graph::WeightId attn_v;       // [n_head_kv * head_dim][n_embd]
-    graph::WeightId attn_v_bias;  // [n_head_kv * head_dim]; may be absent
-    graph::WeightId attn_output;  // [n_embd][n_head * head_dim]
-    graph::WeightId ffn_norm;     // [n_embd]
-    graph::WeightId ffn_gate;     // [n_ff][n_embd]
-    graph::WeightId ffn_up;       // [n_ff][n_embd]
-    graph::WeightId ffn_down;     // [n_embd][n_ff]
-};
-
-struct Weights {
-    graph::WeightId token_embd;   // [n_vocab][n_embd]
-    graph::WeightId rope_freqs;   // [head_dim / 2]; may be absent
-    std::vector<Layer> layers;    // [n_layer]
-    graph::WeightId output_norm;  // [n_embd]
-    graph::WeightId output;       // [n_vocab][n_embd]; may be absent: then token_embd is used
-};
-
 // Throws as WeightReader does.
-Weights read_weights(WeightReader& reader, const Hyperparameters& h);
-
-// The same weights in their places of the shared decoder.
-DecoderWeights decoder_weights(const Weights& weights);
+DecoderWeights read_weights(WeightReader& reader, const Hyperparameters& h);
 
 }  // namespace minfer::model::qwen3
