@@ -12,7 +12,7 @@ namespace {
 
 CpuFeatures everything() {
     CpuFeatures f;
-    f.avx2 = f.fma = f.f16c = f.avx512f = f.avx512bw = f.avx512dq = f.avx512vl = true;
+    f.avx2 = f.fma = f.f16c = f.avx512f = f.avx512bw = f.avx512dq = f.avx512vl = f.avx512vnni = true;
     return f;
 }
 
@@ -20,6 +20,8 @@ TEST(Kernels, TheBestThatRunsIsChosen) {
     EXPECT_EQ(choose_kernels({}).name, "scalar");
 #if defined(__x86_64__)
     CpuFeatures f = everything();
+    EXPECT_EQ(choose_kernels(f).name, "avx512vnni");
+    f.avx512vnni = false;
     EXPECT_EQ(choose_kernels(f).name, "avx512");
     f.avx512bw = false;
     EXPECT_EQ(choose_kernels(f).name, "avx2");
@@ -47,6 +49,11 @@ TEST(Kernels, TheForcedOneIsChosenOrRefusedByName) {
 #if defined(__x86_64__)
 TEST(Kernels, TheEnvironmentStepsDown) {
     CpuFeatures f = everything();
+    setenv("MINFER_NO_VNNI", "1", 1);
+    apply_environment(f);
+    EXPECT_EQ(choose_kernels(f).name, "avx512");
+    unsetenv("MINFER_NO_VNNI");
+    f = everything();
     setenv("MINFER_NO_AVX512", "1", 1);
     apply_environment(f);
     EXPECT_EQ(choose_kernels(f).name, "avx2");

@@ -1,0 +1,34 @@
+// The kernels with AVX-512 F, BW, DQ, VL and VNNI. Compiled with those instructions: nothing here but the table leaves
+// the file.
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12's own AVX-512 header reads a deliberately undefined register (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+#include <immintrin.h>
+
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/kernels_list.h"
+#include "backend/cpu/panel.h"
+#include "base/exp_constants.h"
+
+namespace minfer::cpu {
+namespace {
+
+// clang-format off: the vectors first, then what is made of them.
+#include "backend/cpu/vec_avx512.h"
+#include "backend/cpu/vec_avx512vnni.h"
+#include "backend/cpu/kernels.inl"
+// clang-format on
+
+}  // namespace
+
+extern constinit const Kernels kAvx512VnniKernels = MINFER_KERNELS("avx512vnni", (CpuFeatures{.fma = true,
+                                                                                              .f16c = true,
+                                                                                              .avx512f = true,
+                                                                                              .avx512bw = true,
+                                                                                              .avx512dq = true,
+                                                                                              .avx512vl = true,
+                                                                                              .avx512vnni = true}));
+
+}  // namespace minfer::cpu
