@@ -12,12 +12,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "chat/chat_template.h"
 #include "cli/engine_options.h"
 #include "cli/interrupt.h"
 #include "cli/model_argument.h"
 #include "cli/parse.h"
 #include "cli/read_input.h"
+#include "cli/template_options.h"
 #include "engine/generate.h"
 
 namespace minfer::cli {
@@ -29,10 +29,7 @@ struct Arguments {
     engine::GenerationOptions generation;
     std::optional<uint64_t> seed;
     std::string dump_graph;
-    bool no_template = false;
-    std::string template_file;
-    std::vector<std::string> template_arguments;  // NAME=VALUE
-    std::optional<std::string> system;
+    TemplateOptions prompt_template;
 };
 
 struct Job {
@@ -79,17 +76,7 @@ void declare(CLI::App& app, Arguments& a) {
         ->take_all()
         ->type_name("TEXT");
     app.add_flag("--ignore-eos", a.generation.ignore_eos, "Go on after tokens that end a text");
-    auto* raw = app.add_flag("--no-template", a.no_template, "Give the prompt to the model as it is");
-    app.add_option("--system", a.system, "A system message to go before the prompt")->excludes(raw)->type_name("TEXT");
-    app.add_option("--template", a.template_file, "A chat template to use in place of the model's own")
-        ->excludes(raw)
-        ->type_name("FILE.jinja");
-    app.add_option("--template-arg", a.template_arguments,
-                   "A variable for the template, as JSON or else as text: enable_thinking=false")
-        ->expected(1)
-        ->take_all()
-        ->excludes(raw)
-        ->type_name("NAME=VALUE");
+    add_template_options(app, a.prompt_template);
     app.add_option("--dump-graph", a.dump_graph, "Also write the graph of a decode step, in Graphviz's language")
         ->type_name("FILE.dot");
     add_engine_options(app, a.engine);
@@ -103,38 +90,13 @@ Job job(const std::vector<std::string>& words) {
     return job;
 }
 
-nlohmann::ordered_json template_arguments(const std::vector<std::string>& words) {
-    nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
-    for (const std::string& word : words) {
-        const size_t equals = word.find('=');
-        if (equals == std::string::npos || equals == 0)
-            throw UsageError(fmt::format("--template-arg: found '{}', expected NAME=VALUE", word));
-        const std::string value = word.substr(equals + 1);
-        const auto json = nlohmann::ordered_json::parse(value, nullptr, /*allow_exceptions=*/false);
-        arguments[word.substr(0, equals)] = json.is_discarded() ? nlohmann::ordered_json(value) : json;
-    }
-    return arguments;
-}
-
-// The prompt as a user's message in the model's own template. A model without one gets it raw; then its words are the
-// user's own, and so are special tokens written out among them.
-std::vector<engine::TokenId> encode_prompt(engine::Engine& engine, const Arguments& a, const std::string& prompt) {
-    std::optional<std::string> source;
-    if (!a.template_file.empty())
-        source = read_whole_file(a.template_file);
-    else if (!a.no_template)
-        source = chat::ChatTemplate::source_of(engine.file());
-    if (!source) {
-        if (a.system || !a.template_arguments.empty())
-            throw Error(fmt::format("{}: no chat template for --system and --template-arg; --template FILE names one",
-                                    engine.file().path()));
-        return engine.tokenizer().encode(prompt, {.parse_special = true});
-    }
+// The prompt as a user's message, after a system's where there is one.
+std::vector<engine::TokenId> encode_prompt(engine::Engine& engine, const TemplateOptions& options,
+                                           const std::string& prompt) {
     std::vector<chat::Message> messages;
-    if (a.system) messages.push_back({"system", *a.system});
+    if (options.system) messages.push_back({"system", *options.system});
     messages.push_back({"user", prompt});
-    const chat::ChatTemplate chat_template(*source, engine.tokenizer());
-    return chat_template.encode(messages, template_arguments(a.template_arguments));
+    return message_encoder(engine, options)(messages);
 }
 
 void write_out(std::string_view text) {
@@ -177,7 +139,7 @@ int generate(const std::vector<std::string>& args) {
 
     const auto start = std::chrono::steady_clock::now();
     engine::Engine engine(job.model, a.engine);
-    const std::vector<engine::TokenId> prompt = encode_prompt(engine, a, job.prompt);
+    const std::vector<engine::TokenId> prompt = encode_prompt(engine, a.prompt_template, job.prompt);
     const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!a.dump_graph.empty()) write_file(a.dump_graph, engine.decode_graph_dot());
 

@@ -34,7 +34,8 @@ class Generator {
         for (const TokenId id : prompt) chain_.accept(id);
         result_.n_prompt = prompt.size();
         const Clock::time_point start = Clock::now();
-        bool going = prefill(prompt);
+        context_.assign(prompt.begin(), prompt.end());
+        bool going = prefill(options_.n_cached, true);
         result_.prompt_seconds = seconds_since(start);
         const Clock::time_point prefilled = Clock::now();
         while (going) going = take(next_) && step(next_);
@@ -51,7 +52,10 @@ class Generator {
     void check(std::span<const TokenId> prompt) const {
         if (prompt.empty()) throw ShapeError("the prompt is empty: it has no tokens");
         const size_t n_free = size_t(engine_.sequences().n_free());
-        if (prompt.size() > n_free)
+        if (options_.n_cached >= prompt.size())
+            throw ShapeError(fmt::format("{} cached tokens of a prompt of {}: the last must be computed",
+                                         options_.n_cached, prompt.size()));
+        if (prompt.size() - options_.n_cached > n_free)
             throw ShapeError(
                 fmt::format("the prompt of {} tokens does not fit the context of {} tokens, {} of them "
                             "free; --n-ctx makes it larger",
@@ -63,18 +67,32 @@ class Generator {
         return false;
     }
 
-    // In pieces, so that an interruption need not wait for the whole prompt.
-    bool prefill(std::span<const TokenId> prompt) {
+    // Runs the context's tokens from `first` on. In pieces, so that an interruption need not wait for all of them.
+    bool prefill(size_t first, bool wants_logits) {
         Batch batch;
-        for (size_t at = 0; at < prompt.size(); at += engine_.n_batch()) {
+        for (size_t at = first; at < context_.size(); at += batch.size()) {
             if (interrupted_()) return end(StopReason::Interrupted);
             batch.clear();
-            for (const TokenId id : prompt.subspan(at, std::min(engine_.n_batch(), prompt.size() - at)))
-                batch.push_back({id, sequence_, false});
-            batch.back().wants_logits = at + batch.size() == prompt.size();
+            for (size_t i = at; i < std::min(at + engine_.n_batch(), context_.size()); ++i)
+                batch.push_back({context_[i], sequence_, false});
+            batch.back().wants_logits = wants_logits && at + batch.size() == context_.size();
             engine_.run(batch, [&](const Engine::Logits& logits) { next_ = chain_.sample(logits.values); });
+            result_.n_computed += batch.size();
         }
         return true;
+    }
+
+    // Puts a shorter prompt before what has been generated; the last of that has yet to be run.
+    bool make_room() {
+        if (!options_.make_room) return end(StopReason::ContextFull);
+        std::optional<std::vector<TokenId>> shorter = options_.make_room(result_.tokens.size());
+        if (!shorter) return end(StopReason::ContextFull);
+        shorter->insert(shorter->end(), result_.tokens.begin(), result_.tokens.end() - 1);
+        if (shorter->size() >= context_.size()) return end(StopReason::ContextFull);
+        const size_t n_common = size_t(std::ranges::mismatch(*shorter, context_).in1 - shorter->begin());
+        engine_.sequences().truncate(sequence_, int32_t(n_common));
+        context_ = std::move(*shorter);
+        return prefill(n_common, false);
     }
 
     // Makes a token part of the text. Gives false where it ends the generation.
@@ -86,13 +104,13 @@ class Generator {
         give(out.text);
         if (out.stopped) return end(StopReason::StopString);
         if (options_.n_predict != 0 && result_.tokens.size() >= options_.n_predict) return end(StopReason::Length);
-        if (engine_.sequences().n_free() == 0) return end(StopReason::ContextFull);
-        return true;
+        return engine_.sequences().n_free() > 0 || make_room();
     }
 
     // Runs the last token through the model and chooses the next.
     bool step(TokenId id) {
         if (interrupted_()) return end(StopReason::Interrupted);
+        context_.push_back(id);
         batch_ = {{id, sequence_, true}};
         engine_.run(batch_, [&](const Engine::Logits& logits) { next_ = chain_.sample(logits.values); });
         return true;
@@ -112,6 +130,7 @@ class Generator {
     tokenizer::StreamDecoder decoder_;
     StopStrings stop_;
     Batch batch_;
+    std::vector<TokenId> context_;  // what the sequence holds, or is about to
     TokenId next_ = 0;
     Generation result_;
 };
