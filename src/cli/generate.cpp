@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include "base/error.h"
@@ -17,6 +16,7 @@
 #include "cli/model_argument.h"
 #include "cli/parse.h"
 #include "cli/read_input.h"
+#include "cli/sampling_options.h"
 #include "cli/template_options.h"
 #include "engine/generate.h"
 
@@ -27,7 +27,7 @@ struct Arguments {
     std::vector<std::string> words;  // [MODEL] [PROMPT]
     engine::EngineOptions engine;
     engine::GenerationOptions generation;
-    std::optional<uint64_t> seed;
+    SamplingOptions sampling;
     std::string dump_graph;
     TemplateOptions prompt_template;
 };
@@ -38,7 +38,6 @@ struct Job {
 };
 
 void declare(CLI::App& app, Arguments& a) {
-    sampling::Params& s = a.generation.sampling;
     a.generation.n_predict = 256;
     app.add_option(
            "words", a.words,
@@ -49,20 +48,6 @@ void declare(CLI::App& app, Arguments& a) {
     app.add_option("-n,--n-predict", a.generation.n_predict, "Tokens to generate at most; 0: until the context is full")
         ->check(CLI::Range(0, 1 << 24))
         ->capture_default_str()
-        ->type_name("N");
-    app.add_flag("--greedy", s.greedy, "Always take the most likely token");
-    app.add_option("--temp", s.temperature, "Temperature; 0 is greedy")->capture_default_str()->type_name("F");
-    app.add_option("--top-k", s.top_k, "Draw among the N best tokens; 0: all")->capture_default_str()->type_name("N");
-    app.add_option("--top-p", s.top_p, "Draw among the best tokens that have this probability together; 1: all")
-        ->capture_default_str()
-        ->type_name("F");
-    app.add_option("--min-p", s.min_p, "Draw among tokens at least this likely relative to the best; 0: all")
-        ->capture_default_str()
-        ->type_name("F");
-    app.add_option("--repeat-penalty", s.repeat_penalty, "Make the last 64 tokens less likely by this factor; 1: off")
-        ->capture_default_str()
-        ->type_name("F");
-    app.add_option("--seed", a.seed, "Of the draws: the same seed gives the same text; default: a random one")
         ->type_name("N");
     app.add_option(
            "--n-ctx", a.engine.n_ctx,
@@ -79,6 +64,7 @@ void declare(CLI::App& app, Arguments& a) {
     add_template_options(app, a.prompt_template);
     app.add_option("--dump-graph", a.dump_graph, "Also write the graph of a decode step, in Graphviz's language")
         ->type_name("FILE.dot");
+    a.sampling.declare(app);
     add_engine_options(app, a.engine);
 }
 
@@ -116,8 +102,8 @@ void report(const engine::Generation& g, const Arguments& a, double load_seconds
     if (isatty(STDOUT_FILENO)) fmt::print(stderr, "\n");
     if (g.reason == engine::StopReason::ContextFull)
         fmt::print(stderr, "minfer: the context is full; --n-ctx makes it larger\n");
-    const sampling::Params& s = a.generation.sampling;
-    const std::string seed = s.greedy || s.temperature == 0 ? "" : fmt::format(", seed {}", a.generation.sampling.seed);
+    const sampling::SamplerParams& s = a.generation.sampling;
+    const std::string seed = s.greedy || s.temperature == 0 ? "" : fmt::format(", seed {}", s.seed);
     // The first token costs no pass of its own: its logits are the prompt's.
     const size_t n_pass = g.tokens.empty() ? 0 : g.tokens.size() - 1;
     fmt::print(stderr, "load {:.2f} s; prompt {} tokens, {:.1f} tokens/s; generated {} tokens, {:.1f} tokens/s{}\n",
@@ -132,8 +118,7 @@ int generate(const std::vector<std::string>& args) {
     Arguments a;
     declare(app, a);
     if (const std::optional<int> status = parse(app, args)) return *status;
-    a.generation.sampling.seed = a.seed ? *a.seed : uint64_t(std::random_device()()) << 32 | std::random_device()();
-    const sampling::Chain checked(a.generation.sampling);  // its complaints should not wait for the model
+    a.generation.sampling = a.sampling.params();
     const Job job = cli::job(a.words);
     if (job.prompt.empty()) throw Error("the prompt is empty");
 

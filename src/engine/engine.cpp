@@ -52,6 +52,11 @@ const tokenizer::Tokenizer& Engine::tokenizer() {
     return *tokenizer_;
 }
 
+const sampling::SamplerVocabulary& Engine::sampler_vocabulary() {
+    if (!sampler_vocabulary_) sampler_vocabulary_.emplace(tokenizer());
+    return *sampler_vocabulary_;
+}
+
 void Engine::check(const Batch& batch) const {
     if (batch.empty()) throw ShapeError("no tokens to run");
     for (const BatchToken& t : batch) {

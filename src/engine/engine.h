@@ -16,6 +16,7 @@
 #include "kv/sequences.h"
 #include "model/model.h"
 #include "runtime/scheduler.h"
+#include "sampling/sampler_vocabulary.h"
 #include "tokenizer/tokenizer.h"
 
 namespace minfer::engine {
@@ -53,6 +54,9 @@ class Engine {
     // Built when first asked for: not every job needs text. Throws what tokenizer::Tokenizer throws.
     const tokenizer::Tokenizer& tokenizer();
 
+    // For make_sampler(); built when first asked for, with the tokenizer.
+    const sampling::SamplerVocabulary& sampler_vocabulary();
+
     // The books of the cache. Truncating a sequence here forgets its last tokens.
     kv::Sequences& sequences() { return *sequences_; }
 
@@ -83,6 +87,7 @@ class Engine {
     gguf::Gguf file_;
     std::unique_ptr<model::Model> model_;
     std::optional<tokenizer::Tokenizer> tokenizer_;
+    std::optional<sampling::SamplerVocabulary> sampler_vocabulary_;
     std::unique_ptr<ThreadPool> threads_;
     std::vector<std::unique_ptr<backend::Backend>> backends_;
     std::optional<kv::Sequences> sequences_;

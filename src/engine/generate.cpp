@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "engine/stop_strings.h"
+#include "sampling/make_sampler.h"
 
 namespace minfer::engine {
 namespace {
@@ -25,13 +26,13 @@ class Generator {
           options_(options),
           text_(text),
           interrupted_(interrupted),
-          chain_(options.sampling),
+          chain_(sampling::make_sampler(options.sampling, engine.sampler_vocabulary())),
           decoder_(tokenizer_, false),
           stop_(options.stop) {}
 
     Generation run(std::span<const TokenId> prompt) {
         check(prompt);
-        for (const TokenId id : prompt) chain_.accept(id);
+        for (const TokenId id : prompt) chain_.accept_prompt(id);
         result_.n_prompt = prompt.size();
         const Clock::time_point start = Clock::now();
         context_.assign(prompt.begin(), prompt.end());
@@ -51,6 +52,10 @@ class Generator {
   private:
     void check(std::span<const TokenId> prompt) const {
         if (prompt.empty()) throw ShapeError("the prompt is empty: it has no tokens");
+        for (const TokenId id : prompt)
+            if (id < 0 || size_t(id) >= engine_.n_vocab())
+                throw ShapeError(
+                    fmt::format("token id {} is outside the vocabulary: expected 0 to {}", id, engine_.n_vocab() - 1));
         const size_t n_free = size_t(engine_.sequences().n_free());
         if (options_.n_cached >= prompt.size())
             throw ShapeError(fmt::format("{} cached tokens of a prompt of {}: the last must be computed",

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "sampling/chain.h"
+#include "sampling/params.h"
 
 namespace minfer::engine {
 
 struct GenerationOptions {
     size_t n_predict = 0;  // tokens at most; 0: as many as the context holds
-    sampling::Params sampling;
+    sampling::SamplerParams sampling;
     std::vector<std::string> stop = {};  // text that ends the generation where it comes; it is not given out
     bool ignore_eos = false;             // go on after tokens that end a text
     // Tokens of the prompt, from its start, that the sequence holds already: not all of them, for the logits of the

@@ -15,4 +15,13 @@ double softmax_weights(const Candidates& candidates, std::vector<double>& weight
     return sum;
 }
 
+double entropy_of(const Candidates& candidates, std::span<const double> weights, double total) {
+    // -log p = log(total) - (logit - best): one logarithm for them all.
+    const double best = double(candidates.best_logit());
+    double sum = 0;
+    for (size_t i = 0; i < weights.size(); ++i)
+        if (weights[i] > 0) sum += weights[i] * (best - double(candidates.items[i].logit));
+    return canonical_log(total) + sum / total;
+}
+
 }  // namespace minfer::sampling

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "sampling/sampler.h"
 
 namespace minfer::sampling {
@@ -10,13 +8,10 @@ class TopK final : public Sampler {
     explicit TopK(int k) : k_(size_t(k)) {}
 
     void apply(Candidates& candidates) override {
-        std::vector<Candidate>& items = candidates.items;
-        if (k_ == 0 || k_ >= items.size()) return;
-        if (!candidates.sorted) {
-            std::partial_sort(items.begin(), items.begin() + std::ptrdiff_t(k_), items.end(), better);
-            candidates.sorted = true;
-        }
-        items.resize(k_);
+        if (k_ == 0 || k_ >= candidates.items.size()) return;
+        candidates.sort_best(0, k_);
+        candidates.items.resize(k_);
+        candidates.order = Candidates::Order::Best;
     }
 
   private:

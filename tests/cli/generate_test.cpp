@@ -77,12 +77,55 @@ TEST_F(RunModel, TheSameSeedGivesTheSameText) {
     EXPECT_THAT(random.err, HasSubstr(", seed ")) << "a run can be repeated";
 }
 
+TEST_F(RunModel, SamplingOptionsReachTheDraw) {
+    using Words = std::vector<std::string>;
+    const auto run = [&](Words words) {
+        const Words rest = {"--seed", "3", "-n", "12", "--ignore-eos", "-t", "1"};
+        words.insert(words.begin(), {model(), "hello"});
+        words.insert(words.end(), rest.begin(), rest.end());
+        const test::Finished done = minfer(words);
+        EXPECT_EQ(done.status, 0) << done.err;
+        return done.out;
+    };
+    const std::string only_a(12, 'a');
+    EXPECT_EQ(run({"--logit-bias", "97+1000"}), only_a);
+    EXPECT_NE(run({"--logit-bias", "97+1000", "--repeat-penalty", "1000000"}), only_a);
+    EXPECT_NE(run({"--logit-bias", "97+50", "--presence-penalty", "100"}), only_a);
+    EXPECT_EQ(run({"--logit-bias", "97+50", "--presence-penalty", "100", "--repeat-last-n", "0"}), only_a);
+    EXPECT_NE(run({"--logit-bias", "97+50", "--frequency-penalty", "20"}), only_a);
+    const Words dry = {"--logit-bias", "97+50", "--dry-multiplier", "100", "--dry-allowed-length", "4"};
+    EXPECT_NE(run(dry), only_a);
+    Words more = dry;
+    more.insert(more.end(), {"--dry-sequence-breaker", "a"});
+    EXPECT_EQ(run(more), only_a);
+
+    const Words flat = {"--temp", "3", "--top-k", "0"};
+    const std::string plain = run(flat);
+    for (const Words& option : std::vector<Words>{{"--top-n-sigma", "0.5"},
+                                                  {"--typical", "0.2"},
+                                                  {"--top-p", "0.2"},
+                                                  {"--min-p", "0.9"},
+                                                  {"--xtc-probability", "1", "--xtc-threshold", "0"},
+                                                  {"--dynatemp-range", "3"},
+                                                  {"--mirostat", "2", "--mirostat-ent", "1"},
+                                                  {"--samplers", "min_p"}}) {
+        Words words = flat;
+        words.insert(words.end(), option.begin(), option.end());
+        EXPECT_NE(run(words), plain) << option[0];
+    }
+}
+
 TEST_F(RunModel, BadWordsExitWith2) {
     fails({model(), "hello", "--frobnicate"}, 2, "--frobnicate");
     fails({model(), "hello", "world"}, 2, "");
     fails({model(), "hello", "-n", "many"}, 2, "many");
     fails({model(), "hello", "--top-p", "2"}, 2, "top-p: found 2, expected more than 0, at most 1");
     fails({model(), "hello", "--temp", "-1"}, 2, "temperature");
+    fails({model(), "hello", "--mirostat", "1"}, 2, "mirostat: found 1, expected 0 (off) or 2");
+    fails({model(), "hello", "--samplers", "top_k;nucleus"}, 2,
+          "samplers: found 'nucleus', expected names of penalties");
+    fails({model(), "hello", "--logit-bias", "7"}, 2, "logit bias: found '7', expected ID+BIAS or ID-BIAS");
+    fails({model(), "hello", "--logit-bias", "258+1"}, 2, "logit bias: found token 258, expected 0 to 257");
     fails({model(), "hello", "-t", "0"}, 2, "");
     fails({"logits", model()}, 2, "--tokens");
     fails({"perplexity", model()}, 2, "FILE");

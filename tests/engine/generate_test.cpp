@@ -45,7 +45,7 @@ class Generate : public testing::Test {
     size_t pieces_ = 0;
 };
 
-constexpr sampling::Params kRandom = {.temperature = 3, .top_k = 0, .top_p = 1, .min_p = 0, .seed = 5};
+const sampling::SamplerParams kRandom = {.temperature = 3, .top_k = 0, .top_p = 1, .min_p = 0, .seed = 5};
 
 TEST_F(Generate, StopsAtTheLength) {
     Engine e = engine();
@@ -115,7 +115,7 @@ TEST_F(Generate, TheSameSeedGivesTheSameText) {
     std::string first;
     for (const uint64_t seed : {8, 8, 9}) {
         Engine e = engine();
-        sampling::Params s = kRandom;
+        sampling::SamplerParams s = kRandom;
         s.seed = seed;
         run(e, "hello", {.n_predict = 20, .sampling = s});
         if (first.empty())
@@ -135,7 +135,6 @@ TEST_F(Generate, RepeatPenaltySeesThePrompt) {
     Engine again = engine();
     std::vector<TokenId> ids = again.tokenizer().encode(prompt);
     ids.insert(ids.begin(), plain.tokens[0]);
-    sampling::Chain chain({.greedy = true, .repeat_penalty = 1e6f});
     const Generation g = generate(
         again, 0, ids, {.n_predict = 1, .sampling = {.greedy = true, .repeat_penalty = 1e6f}, .ignore_eos = true},
         [](std::string_view) {}, [] { return false; });

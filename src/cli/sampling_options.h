@@ -1,0 +1,31 @@
+// The options of sampling, the same for every command that generates. Names are llama.cpp's.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sampling/params.h"
+
+namespace minfer::cli {
+
+class SamplingOptions {
+  public:
+    // --greedy, --temp, --top-k … --seed. The app and this object live until params() has been called.
+    void declare(CLI::App& app);
+
+    // What was asked for, with a random seed where none was given. Throws UsageError for what is out of range, and
+    // Error for a file that cannot be read.
+    sampling::SamplerParams params() const;
+
+  private:
+    sampling::SamplerParams params_;
+    std::string samplers_ = sampling::sampler_names(sampling::default_samplers());
+    std::vector<std::string> logit_biases_;
+    std::vector<std::string> dry_breakers_;
+    std::optional<uint64_t> seed_;
+};
+
+}  // namespace minfer::cli
