@@ -3,21 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "chat/jinja/error.h"
 #include "chat/jinja/filters.h"
+#include "chat/jinja/symbols.h"
 #include "chat/jinja/tests.h"
 #include "chat/jinja/visit.h"
 
 namespace minfer::chat::jinja {
 namespace {
-
-using Action = ScopePlan::Action;
 
 [[noreturn]] void fail_at(const char* type, const std::string& message, Position position) {
     throw TemplateFailure(type, message, position.line, position.column);
@@ -42,203 +38,6 @@ bool is_constant(const Expr& e) {
     return constant;
 }
 
-// A function of the Python that Jinja2 would write. Scopes of one level share its slots by name.
-struct Function {
-    Function* parent = nullptr;
-    FunctionPlan* plan = nullptr;
-    std::map<std::pair<int, std::string>, int> slots;  // level and name
-
-    int slot(int level, const std::string& name) {
-        const auto [it, is_new] = slots.try_emplace({level, name}, plan->slots);
-        if (is_new) ++plan->slots;
-        return it->second;
-    }
-};
-
-// The names of one scope.
-struct Symbols {
-    struct Ref {
-        int level;
-        Function* function;
-        std::string name;
-    };
-    struct Load {
-        bool is_parameter = false;
-        Action action = Action::Undefined;
-        Ref from{};  // Alias
-    };
-
-    Symbols(Symbols* p, Function* f) : parent(p), level(p ? p->level + 1 : 0), function(f) {}
-    Symbols* parent;
-    int level;
-    Function* function;
-    std::set<std::string> refs, stores;
-    std::map<std::string, Load> loads;
-
-    std::optional<Ref> find(const std::string& name) const {
-        if (refs.contains(name)) return Ref{level, function, name};
-        return parent ? parent->find(name) : std::nullopt;
-    }
-
-    void store(const std::string& name) {
-        stores.insert(name);
-        if (refs.contains(name)) return;
-        Load load;
-        if (parent) {
-            if (const auto outer = parent->find(name)) {
-                load.action = Action::Alias;
-                load.from = *outer;
-            }
-        }
-        refs.insert(name);
-        loads[name] = load;
-    }
-
-    void declare_parameter(const std::string& name) {
-        stores.insert(name);
-        refs.insert(name);
-        loads[name] = Load{.is_parameter = true, .action = Action::Undefined, .from = {}};
-    }
-
-    void load(const std::string& name) {
-        if (find(name)) return;
-        refs.insert(name);
-        loads[name] = Load{.is_parameter = false, .action = Action::Resolve, .from = {}};
-    }
-
-    // The branches of an `if` are analyzed on copies; what any of them assigns is assigned, and is loaded beforehand.
-    void merge(const std::vector<Symbols>& branches) {
-        std::set<std::string> assigned;
-        for (const Symbols& b : branches) assigned.insert(b.stores.begin(), b.stores.end());
-        for (const std::string& name : stores) assigned.erase(name);
-        for (const Symbols& b : branches) {
-            refs.insert(b.refs.begin(), b.refs.end());
-            for (const auto& [name, load] : b.loads) loads[name] = load;
-            stores.insert(b.stores.begin(), b.stores.end());
-        }
-        for (const std::string& name : assigned) {
-            Load load;
-            load.action = Action::Resolve;
-            if (const auto outer = parent ? parent->find(name) : std::nullopt) {
-                load.action = Action::Alias;
-                load.from = *outer;
-            }
-            loads[name] = load;
-        }
-    }
-};
-
-// Collects the names that a scope's own statements load and store; nested scopes are left to themselves.
-class Analyzer {
-  public:
-    explicit Analyzer(Symbols& symbols) : symbols_(&symbols) {}
-
-    void see(const Expr& e, bool as_parameter = false) {
-        if (e.kind == Expr::Kind::Name) {
-            if (as_parameter)
-                symbols_->declare_parameter(e.name);
-            else if (e.stores)
-                symbols_->store(e.name);
-            else
-                symbols_->load(e.name);
-        } else if (e.kind == Expr::Kind::NsRef) {
-            symbols_->load(e.name);
-        }
-        for_each_part(e, [&](const Expr& each) { see(each, as_parameter); });
-    }
-
-    void see(const Body& body) {
-        for (const StmtPtr& each : body) see(*each);
-    }
-
-    void see(const Stmt& s) {
-        switch (s.kind) {
-            case Stmt::Kind::If:
-                see_if(s);
-                break;
-            case Stmt::Kind::Macro:
-                symbols_->store(s.name);
-                break;
-            case Stmt::Kind::Set:
-                see(*s.value);
-                see(*s.target);
-                break;
-            case Stmt::Kind::SetBlock:
-                see(*s.target);
-                break;
-            case Stmt::Kind::For:
-            case Stmt::Kind::FilterBlock:
-                see(*s.value);
-                break;
-            case Stmt::Kind::CallBlock:
-                if (s.value) see(*s.value);
-                break;
-            case Stmt::Kind::Output:
-            case Stmt::Kind::With:
-                for (const ExprPtr& each : s.values) see(*each);
-                break;
-            case Stmt::Kind::LoadTemplate:
-                see(*s.value);
-                for (const std::string& name : s.imported) symbols_->store(name);
-                break;
-            case Stmt::Kind::Block:
-            case Stmt::Kind::Autoescape:
-            case Stmt::Kind::Break:
-            case Stmt::Kind::Continue:
-                break;
-        }
-    }
-
-  private:
-    void see_if(const Stmt& s) {
-        see(*s.value);
-        Symbols* original = symbols_;
-        std::vector<Symbols> branches;
-        for (const Body* body : {&s.body, &s.branches, &s.otherwise}) {
-            Symbols copy = *original;
-            symbols_ = &copy;
-            see(*body);
-            branches.push_back(std::move(copy));
-        }
-        symbols_ = original;
-        symbols_->merge(branches);
-    }
-
-    Symbols* symbols_;
-};
-
-// Which of some names a body reads before it assigns them, in any scope.
-class Undeclared {
-  public:
-    explicit Undeclared(std::set<std::string> names) : names_(std::move(names)) {}
-    std::set<std::string> in(const Body& body) {
-        for (const StmtPtr& each : body) see(*each);
-        return found_;
-    }
-
-  private:
-    void see(const Expr& e) {
-        if (e.kind == Expr::Kind::Name) name(e.name, e.stores);
-        for_each_part(e, [&](const Expr& each) { see(each); });
-    }
-    void name(const std::string& n, bool stores) {
-        if (done()) return;
-        if (!stores && names_.contains(n))
-            found_.insert(n);
-        else
-            names_.erase(n);
-    }
-    bool done() const { return found_ == names_ && !found_.empty(); }
-    void see(const Stmt& s) {
-        if (s.kind == Stmt::Kind::Block) return;
-        if (s.macro && s.value) see(*s.value);
-        if (s.macro)
-            for (const Parameter& each : s.macro->parameters) name(each.name, true);
-        for_each_part(s, [&](const Expr& each) { see(each); }, [&](const Stmt& each) { see(each); });
-    }
-    std::set<std::string> names_, found_;
-};
-
 class Resolver {
   public:
     explicit Resolver(Program& program) : program_(program) {}
@@ -247,7 +46,7 @@ class Resolver {
         collect_blocks(program_.body);
         Function function{.parent = nullptr, .plan = &program_.function, .slots = {}};
         Symbols symbols(nullptr, &function);
-        if (Undeclared({"self"}).in(program_.body).contains("self")) {
+        if (undeclared({"self"}, program_.body).contains("self")) {
             symbols.declare_parameter("self");
             program_.self_slot = function.slot(0, "self");
         }
@@ -303,7 +102,7 @@ class Resolver {
     void resolve_block(BlockPlan& block) {
         Function function{.parent = nullptr, .plan = &block.function, .slots = {}};
         Symbols symbols(nullptr, &function);
-        const std::set<std::string> special = Undeclared({"self", "super"}).in(block.statement->body);
+        const std::set<std::string> special = undeclared({"self", "super"}, block.statement->body);
         for (const std::string& name : special) {
             symbols.declare_parameter(name);
             (name == "self" ? block.self_slot : block.super_slot) = function.slot(0, name);
@@ -339,7 +138,7 @@ class Resolver {
             out.leave.push_back(slot);
             if (load.is_parameter) continue;
             ScopePlan::Load each{slot, load.action, name, {}};
-            if (load.action == Action::Alias) each.from = locate(load.from, symbols.function);
+            if (load.action == ScopePlan::Action::Alias) each.from = locate(load.from, symbols.function);
             out.enter.push_back(std::move(each));
         }
         return out;
@@ -508,7 +307,7 @@ class Resolver {
     }
 
     void for_loop(Stmt& s, const Frame& frame) {
-        const bool extended = s.recursive || Undeclared({"loop"}).in(s.body).contains("loop") ||
+        const bool extended = s.recursive || undeclared({"loop"}, s.body).contains("loop") ||
                               has_scoped_block(s.body) || has_scoped_block(s.otherwise);
         Function recursive_function{.parent = frame.function, .plan = &s.function, .slots = {}};
         Function* function = s.recursive ? &recursive_function : frame.function;
@@ -557,7 +356,7 @@ class Resolver {
         for (const Parameter& each : m.parameters) names.insert(each.name);
         for (const Parameter& each : m.parameters) symbols.declare_parameter(each.name);
         if (names.size() != m.parameters.size()) fail_in_python("duplicate argument in function definition", position);
-        const std::set<std::string> special = Undeclared({"caller", "kwargs", "varargs"}).in(m.body);
+        const std::set<std::string> special = undeclared({"caller", "kwargs", "varargs"}, m.body);
         const auto take = [&](const char* name, bool& takes, int& slot) {
             symbols.declare_parameter(name);
             takes = true;
