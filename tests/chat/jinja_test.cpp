@@ -56,6 +56,13 @@ TEST(JinjaOracle, GeneratedPrograms) {
     EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
 }
 
+TEST(JinjaOracle, CharacterReferences) {
+    MINFER_SKIP_WITHOUT(test::python());
+    const test::Finished finished =
+        test::run({test::python().string(), "-W", "ignore", script("jinja_references.py"), MINFER_JINJA_BATCH});
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+}
+
 std::string render(const std::string& source, const char* variables = "{}", const RenderOptions& options = {}) {
     return Template::parse(source).render(nlohmann::ordered_json::parse(variables), options);
 }

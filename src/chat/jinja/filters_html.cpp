@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "chat/jinja/arguments.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/filters.h"
+#include "chat/jinja/html_entities.h"
 #include "chat/jinja/interpreter.h"
 #include "chat/jinja/methods.h"
 #include "chat/jinja/operators.h"
@@ -32,55 +32,6 @@ Value safe(Interpreter&, const Value& v, const Arguments& a) {
     return Value::string(str(v), true);
 }
 
-// Character references: the numbers, and the names that text has; others stay as they are.
-std::string unescape(std::string_view text) {
-    static constexpr std::array<std::pair<std::string_view, char32_t>, 12> kNames = {{
-        {"amp;", '&'},
-        {"lt;", '<'},
-        {"gt;", '>'},
-        {"quot;", '"'},
-        {"apos;", '\''},
-        {"nbsp;", 0xa0},
-        {"copy;", 0xa9},
-        {"reg;", 0xae},
-        {"laquo;", 0xab},
-        {"raquo;", 0xbb},
-        {"hellip;", 0x2026},
-        {"mdash;", 0x2014},
-    }};
-    std::string out;
-    for (size_t i = 0; i < text.size();) {
-        const std::string_view rest = text.substr(i + 1);
-        if (text[i] != '&') {
-            out += text[i++];
-            continue;
-        }
-        const auto named = std::ranges::find_if(kNames, [&](const auto& n) { return rest.starts_with(n.first); });
-        if (named != kNames.end()) {
-            unicode::append(out, named->second);
-            i += 1 + named->first.size();
-            continue;
-        }
-        const bool hex = rest.size() > 1 && rest[0] == '#' && (rest[1] | 0x20) == 'x';
-        size_t end = hex ? 2 : 1;
-        char32_t code = 0;
-        while (rest.starts_with("#") && end < rest.size() && end < 9 &&
-               (hex ? std::isxdigit(static_cast<unsigned char>(rest[end]))
-                    : std::isdigit(static_cast<unsigned char>(rest[end])))) {
-            const char c = char(rest[end] | 0x20);
-            code = code * (hex ? 16 : 10) + char32_t(rest[end] <= '9' ? rest[end] - '0' : c - 'a' + 10);
-            ++end;
-        }
-        if (end > (hex ? 2u : 1u) && code > 0 && code <= 0x10ffff) {
-            unicode::append(out, code);
-            i += 1 + end + (end < rest.size() && rest[end] == ';');
-        } else {
-            out += text[i++];
-        }
-    }
-    return out;
-}
-
 Value strip_tags(Interpreter&, const Value& v, const Arguments& a) {
     bind("do_striptags", {"value"}, {}, a);
     const std::string text = str(v);
@@ -98,7 +49,7 @@ Value strip_tags(Interpreter&, const Value& v, const Arguments& a) {
     kept += text.substr(at);
     std::string out;
     for (const std::string& word : split_words(kept)) out.append(out.empty() ? "" : " ").append(word);
-    return Value::string(unescape(out));
+    return Value::string(unescape_html(out));
 }
 
 std::string quote(const Value& value, bool for_query) {
