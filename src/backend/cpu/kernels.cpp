@@ -23,7 +23,7 @@ constexpr std::array<gguf::TensorType, kWeightTypes> kTypes = {F32,  F16,  BF16,
                                                                Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS};
 
 template <gguf::TensorType type>
-constexpr MatmulKernels kReference = {&matmul_rows_reference<type>, nullptr, nullptr};
+constexpr MatmulKernels kReference = {&matmul_rows_reference<type>};
 
 constexpr const Kernels* kAllKernels[] = {
 #if defined(__x86_64__)
@@ -70,6 +70,8 @@ extern constinit const Kernels kScalarKernels = {
     .rope_interleaved = &rope_interleaved_reference,
     .rope_halves = &rope_halves_reference,
     .quantize_row = &quantize_row_reference,
+    .arranged_bytes = nullptr,
+    .arrange = nullptr,
     .attention_tile = &attention_tile_reference,
     .attention_merge = &attention_merge_reference,
     .attention_finish = &attention_finish_reference,

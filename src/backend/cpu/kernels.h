@@ -18,6 +18,9 @@ namespace minfer::cpu {
 // Rows of W that one matmul kernel takes at a time: a lane of a vector is an output row.
 inline constexpr size_t kPanelRows = 16;
 
+// Tokens that lie together where a set arranges activations in its own way.
+inline constexpr size_t kTokenGroup = 16;
+
 // The x of a matmul. x [n_token][n_in], and for weights that are integers what quantize_row makes of it:
 // q [n_token][n_in], d [n_token][n_in / block], sums16 [n_token][n_in / 16], sums32 [n_token][n_in / 32].
 struct Activations {
@@ -28,6 +31,9 @@ struct Activations {
     const int16_t* sums32 = nullptr;
     size_t n_in = 0;
     size_t block = 0;  // 32, 256, or 0 where only x is used
+    // What Kernels::arrange made of the above, for `panel`: groups of kTokenGroup tokens, arranged_bytes each.
+    const std::byte* arranged = nullptr;
+    size_t arranged_bytes = 0;
 };
 
 // Matmul of one weight type. Two shapes that give the same bits.
@@ -35,17 +41,24 @@ struct MatmulKernels {
     // One token: out[0 .. 15] = the 16 rows that start at `rows` and lie `row_bytes` apart, times token `token`. May
     // prefetch, but not read, past them.
     void (*rows)(const std::byte* rows, size_t row_bytes, const Activations& x, size_t token, float* out) = nullptr;
-    // Many tokens: unpacks the 16 rows into `panel` (panel.h; panel_bytes() long, 64-aligned) ...
+    // Many tokens: unpacks the 16 rows into `panel` (64-aligned; panel_block_bytes for each block of the type, or each
+    // value of a float type; its content is the set's own affair) ...
     void (*pack)(const std::byte* rows, size_t row_bytes, size_t n_in, std::byte* panel) = nullptr;
-    // ... and multiplies n_token tokens from `token` on: out[t * out_stride + r] for t < n_token, r < 16. Null in a set
-    // that has only `rows`.
-    void (*panel)(const std::byte* panel, const Activations& x, size_t token, size_t n_token, float* out,
-                  size_t out_stride) = nullptr;
+    // ... and multiplies n_token tokens from `token` on by n_panel panels that lie panel_bytes apart:
+    // out[t * out_stride + 16 p + r] for t < n_token, p < n_panel, r < 16. Null in a set that has only `rows`.
+    void (*panel)(const std::byte* panels, size_t panel_bytes, size_t n_panel, const Activations& x, size_t token,
+                  size_t n_token, float* out, size_t out_stride) = nullptr;
+    size_t panel_block_bytes = 0;
 };
 
 inline constexpr size_t kWeightTypes = 15;
 // The place of a type in Kernels::matmul. Throws UnsupportedError for a type that supports_weights() refuses.
 size_t weight_index(gguf::TensorType type);
+
+// How a set wants the integers of many tokens to lie: what a group of kTokenGroup tokens takes (a multiple of 64
+// bytes), and token `token` of a group put there. Null where `panel` uses them as quantize_row leaves them.
+using ArrangedBytes = size_t (*)(size_t n_in, size_t block);
+using Arrange = void (*)(const QuantizedRow& row, size_t n_in, size_t block, size_t token, std::byte* group);
 
 struct Kernels {
     std::string_view name;
@@ -61,6 +74,8 @@ struct Kernels {
     void (*rope_halves)(const float* x, const float* bias, const float* cos, const float* sin, float* out, size_t n_rot,
                         size_t head_dim);
     void (*quantize_row)(const float* x, size_t n_in, size_t block, const QuantizedRow& out);
+    ArrangedBytes arranged_bytes;
+    Arrange arrange;
     TileResult (*attention_tile)(const float* q, const float* const* k, const float* const* v, size_t n_key,
                                  size_t head_dim, float scale, float* out);
     void (*attention_merge)(TileResult* total, float* out, TileResult next, const float* next_out, size_t head_dim);

@@ -1,25 +1,25 @@
 // Everything a vector set is made of, after its Vec, and the table of it.
 // clang-format off: what is used comes before what uses it.
 #include "backend/cpu/exp.inl"
-#include "backend/cpu/weight_blocks.inl"
 // clang-format on
 #include "backend/cpu/add.inl"
 #include "backend/cpu/attention.inl"
 #include "backend/cpu/matmul_float.inl"
-#include "backend/cpu/matmul_quantized.inl"
+#include "backend/cpu/panel_pack.inl"
 #include "backend/cpu/quantize_activations.inl"
 #include "backend/cpu/rms_norm.inl"
 #include "backend/cpu/rope.inl"
 #include "backend/cpu/swiglu.inl"
 
-#define MINFER_FLOAT(type) {&matmul_rows_float<type>, &matmul_pack_float<type>, &matmul_panel_float}
-#define MINFER_INTEGER(type) {&matmul_rows<type>, &matmul_pack<type>, &matmul_panel<type>}
+#define MINFER_FLOAT(type) {&matmul_rows_float<type>, &matmul_pack_float<type>, &matmul_panel_float, 64}
+#define MINFER_INTEGER(type) {&matmul_rows<type>, &matmul_pack<type>, &matmul_panel<type>, kPanelBlockBytes<type>}
 #define MINFER_KERNELS(set_name, set_needs)                                                                            \
     {                                                                                                                  \
         .name = set_name, .needs = set_needs, .rms_norm_row = &rms_norm_row, .add_row = &add_row, .mul_row = &mul_row, \
         .silu_row = &silu_row, .swiglu_row = &swiglu_row, .rope_interleaved = &rope_interleaved,                       \
-        .rope_halves = &rope_halves, .quantize_row = &quantize_row, .attention_tile = &attention_tile,                 \
-        .attention_merge = &attention_merge, .attention_finish = &attention_finish, .matmul = {                        \
+        .rope_halves = &rope_halves, .quantize_row = &quantize_row, .arranged_bytes = kArrangedBytes,                  \
+        .arrange = kArrange, .attention_tile = &attention_tile, .attention_merge = &attention_merge,                   \
+        .attention_finish = &attention_finish, .matmul = {                                                             \
             MINFER_FLOAT(F32),                                                                                         \
             MINFER_FLOAT(F16),                                                                                         \
             MINFER_FLOAT(BF16),                                                                                        \

@@ -11,6 +11,10 @@ namespace {
 
 // clang-format off: the vectors first, then what is made of them.
 #include "backend/cpu/vec_avx2.h"
+#include "backend/cpu/weight_blocks.inl"
+#include "backend/cpu/matmul_quantized.inl"
+#include "backend/cpu/panel_block.inl"
+#include "backend/cpu/panel_words.inl"
 #include "backend/cpu/kernels.inl"
 // clang-format on
 

@@ -28,14 +28,16 @@ size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
 struct Integers {
     size_t block;
     bool needed = false;
-    size_t q = 0, d = 0, sums16 = 0, sums32 = 0;  // offsets
+    size_t arranged_bytes = 0;  // of a group of kTokenGroup tokens; 0 where they are not arranged
+    size_t q = 0, d = 0, sums16 = 0, sums32 = 0, arranged = 0;  // offsets
 
     void place(size_t& end, size_t n_token, size_t n_in) {
         q = end;
         d = q + aligned(n_token * n_in);
         sums16 = d + aligned(n_token * (n_in / block) * sizeof(float));
         sums32 = sums16 + (block == 256 ? aligned(n_token * (n_in / 16) * sizeof(int16_t)) : 0);
-        end = sums32 + aligned(n_token * (n_in / 32) * sizeof(int16_t));
+        arranged = sums32 + aligned(n_token * (n_in / 32) * sizeof(int16_t));
+        end = arranged + (n_token + kTokenGroup - 1) / kTokenGroup * arranged_bytes;
     }
     QuantizedRow row(std::byte* base, size_t token, size_t n_in) const {
         return {.q = reinterpret_cast<int8_t*>(base + q) + token * n_in,
@@ -95,33 +97,38 @@ void multiply_rows(const MatmulKernels& kernels, const Weights& w, size_t row, s
     }
 }
 
+// Bytes of a panel, as `kernels` want it, of rows of w.
+size_t panel_bytes(const MatmulKernels& kernels, const Weights& w) {
+    const size_t block = std::max<size_t>(panel_layout(w.type).block, 1);
+    return w.n_in / block * kernels.panel_block_bytes;
+}
+
 void multiply_panels(const MatmulKernels& kernels, const Weights& w, size_t row, size_t row_end, const Activations& x,
                      size_t token, size_t token_end, std::span<float> out, std::byte* scratch) {
-    // Few tokens at a time over all panels of the item, so that these tokens stay in L1 meanwhile.
-    constexpr size_t kTokens = 8;
-    const size_t bytes = panel_bytes(w.type, w.n_in);
+    const size_t bytes = panel_bytes(kernels, w), n_token = token_end - token;
     size_t n_panel = 0;
     for (size_t r = row; r < row_end; ++n_panel) {
         const RowGroup group = row_group(w, r);
         kernels.pack(group.rows, group.row_bytes, w.n_in, scratch + n_panel * bytes);
         r += group.count;
     }
-    for (size_t t = token; t < token_end; t += kTokens) {
-        const size_t n = std::min(kTokens, token_end - t);
-        size_t r = row;
-        for (size_t p = 0; p < n_panel; ++p) {
-            const RowGroup group = row_group(w, r);
-            float* to = out.data() + t * w.n_out + r;
-            if (group.count == kPanelRows) {
-                kernels.panel(scratch + p * bytes, x, t, n, to, w.n_out);
-            } else {
-                alignas(64) float all[kTokens * kPanelRows];
-                kernels.panel(scratch + p * bytes, x, t, n, all, kPanelRows);
-                for (size_t i = 0; i < n; ++i)
-                    std::memcpy(to + i * w.n_out, all + i * kPanelRows + group.skip, group.count * sizeof(float));
-            }
-            r += group.count;
+    const size_t n_full = (row_end - row) / kPanelRows;
+    if (n_full != 0)
+        kernels.panel(scratch, bytes, n_full, x, token, n_token, out.data() + token * w.n_out + row, w.n_out);
+    // The rows that do not fill a panel.
+    row += n_full * kPanelRows;
+    for (size_t p = n_full; p < n_panel; ++p) {
+        const RowGroup group = row_group(w, row);
+        constexpr size_t kTokens = 16;
+        alignas(64) float all[kTokens * kPanelRows];
+        for (size_t t = token; t < token_end; t += kTokens) {
+            const size_t n = std::min(kTokens, token_end - t);
+            kernels.panel(scratch + p * bytes, bytes, 1, x, t, n, all, kPanelRows);
+            for (size_t i = 0; i < n; ++i)
+                std::memcpy(out.data() + (t + i) * w.n_out + row, all + i * kPanelRows + group.skip,
+                            group.count * sizeof(float));
         }
+        row += group.count;
     }
 }
 
@@ -157,16 +164,20 @@ void matmul_shared(const Kernels& kernels, ThreadPool& pool, std::span<const Mat
         job.kernels = &kernels.matmul[weight_index(w.type)];
         const size_t block = panel_layout(w.type).block;
         job.x = {.x = x.data(), .n_in = n_in, .block = block};
-        for (Integers& of : integers) of.needed = of.needed || of.block == block;
         job.panels = job.kernels->panel && n_token >= kPanelTokens;
+        for (Integers& of : integers) {
+            if (of.block != block) continue;
+            of.needed = true;
+            if (job.panels && kernels.arrange) of.arranged_bytes = kernels.arranged_bytes(n_in, block);
+        }
         const size_t n_group = (w.n_out + kPanelRows - 1) / kPanelRows;
         // Several items a thread, so that a thread that was late or slow takes fewer.
         size_t groups = std::max<size_t>(1, n_group / (n_threads * 8));
         if (job.panels) {
-            groups = std::min(groups, std::max<size_t>(1, kUnpackedBytes / panel_bytes(w.type, n_in)));
+            groups = std::min(groups, std::max<size_t>(1, kUnpackedBytes / panel_bytes(*job.kernels, w)));
             // With fewer than 16 rows a group is one row, so an item holds as many panels as rows.
             const size_t n_panel = w.n_out < kPanelRows ? w.n_out : groups;
-            unpacked = std::max(unpacked, n_panel * panel_bytes(w.type, n_in));
+            unpacked = std::max(unpacked, n_panel * panel_bytes(*job.kernels, w));
         }
         job.rows_an_item = groups * kPanelRows;
         job.n_row_items = (n_group + groups - 1) / groups;
@@ -188,11 +199,19 @@ void matmul_shared(const Kernels& kernels, ThreadPool& pool, std::span<const Mat
                 jobs[i].x.d = row.d;
                 jobs[i].x.sums16 = row.sums16;
                 jobs[i].x.sums32 = row.sums32;
+                jobs[i].x.arranged = base + of.arranged;
+                jobs[i].x.arranged_bytes = of.arranged_bytes;
             }
 
     const auto quantize = [&](size_t token) {
-        for (const Integers& of : integers)
-            if (of.needed) kernels.quantize_row(x.data() + token * n_in, n_in, of.block, of.row(base, token, n_in));
+        for (const Integers& of : integers) {
+            if (!of.needed) continue;
+            const QuantizedRow row = of.row(base, token, n_in);
+            kernels.quantize_row(x.data() + token * n_in, n_in, of.block, row);
+            if (of.arranged_bytes)
+                kernels.arrange(row, n_in, of.block, token % kTokenGroup,
+                                base + of.arranged + token / kTokenGroup * of.arranged_bytes);
+        }
     };
     if (bytes != 0 && x.size() < kAloneValues) {
         for (size_t t = 0; t < n_token; ++t) quantize(t);

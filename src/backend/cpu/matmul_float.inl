@@ -83,25 +83,53 @@ void matmul_pack_float(const std::byte* rows, size_t row_bytes, size_t n_in, std
         store_bytes(as_integers(one_column<Type>(p, row_bytes)), panel);
 }
 
-template <int n>
-inline void panel_tokens_float(const std::byte* panel, const Activations& x, size_t token, float* out,
-                               size_t out_stride) {
-    const auto* w = reinterpret_cast<const float*>(panel);
+// p panels, n tokens: a broadcast serves all panels, and p * n chains of fma hide its latency.
+template <int p, int n>
+inline void panel_tokens_float(const std::byte* panels, size_t panel_bytes, const Activations& x, size_t token,
+                               float* out, size_t out_stride) {
+    const auto* w = reinterpret_cast<const float*>(panels);
+    const size_t stride = panel_bytes / sizeof(float);
     const float* a = x.x + token * x.n_in;
-    Vec acc[n];
-    for (int t = 0; t < n; ++t) acc[t] = zero();
-    for (size_t k = 0; k < x.n_in; ++k, w += kPanelRows) {
-        const Vec column = load(w);
+    Vec acc[p][n];
 #pragma GCC unroll 16
-        for (int t = 0; t < n; ++t) acc[t] = fma(column, all(a[size_t(t) * x.n_in + k]), acc[t]);
+    for (int i = 0; i < p; ++i)
+#pragma GCC unroll 16
+        for (int t = 0; t < n; ++t) acc[i][t] = zero();
+    for (size_t k = 0; k < x.n_in; ++k, w += kPanelRows) {
+        Vec column[p];
+#pragma GCC unroll 16
+        for (int i = 0; i < p; ++i) column[i] = load(w + size_t(i) * stride);
+#pragma GCC unroll 16
+        for (int t = 0; t < n; ++t) {
+            const Vec v = all(a[size_t(t) * x.n_in + k]);
+#pragma GCC unroll 16
+            for (int i = 0; i < p; ++i) acc[i][t] = fma(column[i], v, acc[i][t]);
+        }
     }
-    for (int t = 0; t < n; ++t) store(acc[t], out + size_t(t) * out_stride);
+#pragma GCC unroll 16
+    for (int t = 0; t < n; ++t)
+#pragma GCC unroll 16
+        for (int i = 0; i < p; ++i) store(acc[i][t], out + size_t(t) * out_stride + size_t(i) * kPanelRows);
 }
 
-void matmul_panel_float(const std::byte* panel, const Activations& x, size_t token, size_t n_token, float* out,
-                        size_t out_stride) {
+template <int n>
+inline void all_panels_float(const std::byte* panels, size_t panel_bytes, size_t n_panel, const Activations& x,
+                             size_t token, float* out, size_t out_stride) {
+    size_t i = 0;
+    for (; i + kPanelsFloat <= n_panel; i += kPanelsFloat)
+        panel_tokens_float<kPanelsFloat, n>(panels + i * panel_bytes, panel_bytes, x, token, out + i * kPanelRows,
+                                            out_stride);
+    for (; i < n_panel; ++i)
+        panel_tokens_float<1, n>(panels + i * panel_bytes, panel_bytes, x, token, out + i * kPanelRows, out_stride);
+}
+
+void matmul_panel_float(const std::byte* panels, size_t panel_bytes, size_t n_panel, const Activations& x, size_t token,
+                        size_t n_token, float* out, size_t out_stride) {
     size_t t = 0;
     for (; t + kTokensFloat <= n_token; t += kTokensFloat)
-        panel_tokens_float<kTokensFloat>(panel, x, token + t, out + t * out_stride, out_stride);
-    for (; t < n_token; ++t) panel_tokens_float<1>(panel, x, token + t, out + t * out_stride, out_stride);
+        all_panels_float<kTokensFloat>(panels, panel_bytes, n_panel, x, token + t, out + t * out_stride, out_stride);
+    for (; t + 4 <= n_token; t += 4)
+        all_panels_float<4>(panels, panel_bytes, n_panel, x, token + t, out + t * out_stride, out_stride);
+    for (; t < n_token; ++t)
+        all_panels_float<1>(panels, panel_bytes, n_panel, x, token + t, out + t * out_stride, out_stride);
 }

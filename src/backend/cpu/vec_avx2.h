@@ -1,7 +1,8 @@
 // Sixteen lanes as two AVX2 registers, with FMA and F16C. The functions are those of vec_avx512.h, which describes
 // them; included by kernels_avx2.cpp only, in its unnamed namespace.
 constexpr int kTokensInteger = 2;  // 2 integer sums, 2 word sums and 2 float sums, of two registers each, out of 16
-constexpr int kTokensFloat = 4;
+constexpr int kTokensFloat = 6,
+              kPanelsFloat = 1;  // 6 chains of two registers, a column and a broadcast of 16 registers
 constexpr int kKeysAtOnce = 4;
 
 struct Vec {

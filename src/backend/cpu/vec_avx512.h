@@ -7,8 +7,8 @@
 // NEON.
 constexpr int kTokensInteger = 4;  // tokens that a panel kernel takes at once: 4 integer sums, 4 word sums and 4 float
                                    // sums fit 32 registers beside the weights
-constexpr int kTokensFloat = 8;    // two FMA units of latency 4 need 8 chains
-constexpr int kKeysAtOnce = 16;    // keys whose products with a query are summed side by side
+constexpr int kTokensFloat = 12, kPanelsFloat = 2;  // 24 chains, two columns and a broadcast of 32 registers
+constexpr int kKeysAtOnce = 16;                     // keys whose products with a query are summed side by side
 
 struct Vec {
     __m512 v;
@@ -116,6 +116,7 @@ inline VecI load_lanes(const uint8_t* p, const RowStride& stride) {
 }
 
 inline VecI operator&(VecI a, VecI b) { return {_mm512_and_si512(a.v, b.v)}; }
+inline VecI operator^(VecI a, VecI b) { return {_mm512_xor_si512(a.v, b.v)}; }
 inline VecI operator|(VecI a, VecI b) { return {_mm512_or_si512(a.v, b.v)}; }
 template <int n>
 inline VecI shift_right16(VecI a) {
@@ -158,6 +159,7 @@ inline VecI multiply_signed(VecI w, VecI a) {
 }
 // int32: sums of two neighbouring products of words.
 inline VecI multiply_words(VecI a, VecI b) { return {_mm512_madd_epi16(a.v, b.v)}; }
+inline VecI multiply_low_words(VecI a, VecI b) { return {_mm512_mullo_epi16(a.v, b.v)}; }
 // Words times b.
 inline VecI multiply_low_words(VecI a, int b) { return {_mm512_mullo_epi16(a.v, _mm512_set1_epi16(short(b)))}; }
 

@@ -5,3 +5,5 @@
 inline VecI dot4(VecI sum, VecI u, VecI a) { return {_mm512_dpbusd_epi32(sum.v, u.v, a.v)}; }
 // int32: sum + the two products of each lane's words.
 inline VecI dot2(VecI sum, VecI a, VecI b) { return {_mm512_dpwssd_epi32(sum.v, a.v, b.v)}; }
+// int32: a * b.
+inline VecI multiply32(VecI a, VecI b) { return {_mm512_mullo_epi32(a.v, b.v)}; }

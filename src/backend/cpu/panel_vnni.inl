@@ -1,0 +1,234 @@
+// Many tokens over a panel of integers with VNNI: dot4 multiplies unsigned bytes by signed ones, exactly. Every type's
+// weights become signed bytes, their offsets taken off, and it is the activations that are made unsigned, by adding
+// 128. What that adds to a sum is 128 times the sum of the weights, which does not depend on the token: the sums start
+// from its negative.
+//
+// The integer scales of the K types multiply in the way that costs least and is exact:
+//   in_weights  a scale times a weight is a byte, so that a block is one sum: Q2_K, 15 * 3; Q3_K, 32 * 4 = 128 at most,
+//               kept negated, for then it is -128 to 124
+//   as_words    a sum over few enough values is a word, and dot2 multiplies it and adds it to the block's sum at once:
+//               Q4_K, 16 values, 15 * 127 * 16 = 30480; Q6_K, 8 values, 32 * 127 * 8 = 32512
+//   as_integers sums of 32 are multiplied as int32: Q5_K, IQ4_XS
+// A block's sum is below 2^27 (docs/numerics.md), whatever the order.
+
+enum class Scaling { none, in_weights, as_words, as_integers };
+
+template <class Type>
+constexpr Scaling scaling_of() {
+    using enum gguf::TensorType;
+    if (panel_layout(Type::kType).block == 32) return Scaling::none;
+    if (Type::kType == Q2_K || Type::kType == Q3_K) return Scaling::in_weights;
+    if (Type::kType == Q4_K || Type::kType == Q6_K) return Scaling::as_words;
+    return Scaling::as_integers;
+}
+
+// Block after block, each of these parts in this order, lane = row:
+//   weights  [block / 4][16 rows][4]   int8
+//   bias     [n_part][16 rows]         int32: what the sum of a part starts from
+//   scales   [n_group][16 rows]        int32; as_words: the word and 0 above it
+//   minimums [n_group / 2][16 rows][2] int16
+//   d        [16 rows]                 float; m [16 rows] float
+template <class Type>
+struct VnniPanel {
+    static constexpr PanelLayout kLayout = panel_layout(Type::kType);
+    static constexpr Scaling kScaling = scaling_of<Type>();
+    static constexpr bool kMinimums = kLayout.m && kLayout.block == 256;
+    // Values that are summed before a scale multiplies them.
+    static constexpr size_t kPart = kScaling == Scaling::as_words ? (Type::kType == gguf::TensorType::Q4_K ? 16 : 8)
+                                    : kScaling == Scaling::as_integers ? kLayout.group
+                                                                       : kLayout.block;
+    static constexpr size_t kParts = kLayout.block / kPart;
+    static constexpr size_t kScales =
+        kScaling == Scaling::as_words || kScaling == Scaling::as_integers ? kLayout.n_group : 0;
+    static constexpr size_t kBiasAt = kLayout.block * 16;
+    static constexpr size_t kScalesAt = kBiasAt + kParts * 64;
+    static constexpr size_t kMinimumsAt = kScalesAt + kScales * 64;
+    static constexpr size_t kDAt = kMinimumsAt + (kMinimums ? kLayout.n_group / 2 * 64 : 0);
+    static constexpr size_t kMAt = kDAt + 64;
+    static constexpr size_t kBytes = kMAt + (kLayout.m ? 64 : 0);
+};
+
+template <class Type>
+constexpr size_t kPanelBlockBytes = VnniPanel<Type>::kBytes;
+
+// Bytes times the words of their lanes, where the products are bytes.
+inline VecI scaled_bytes(VecI bytes, VecI words) {
+    const VecI even = multiply_low_words(shift_right16_signed<8>(shift_left16<8>(bytes)), words);
+    const VecI odd = multiply_low_words(shift_right16_signed<8>(bytes), words);
+    return (even & all16(0xff)) | shift_left16<8>(odd);
+}
+
+template <class Type>
+inline void write_block(const BlockOfRows<Type>& block, std::byte* to) {
+    using P = VnniPanel<Type>;
+    constexpr size_t kQuads = P::kPart / 4;
+    for (size_t part = 0; part < P::kParts; ++part) {
+        VecI sum = zero_integers();
+        for (size_t i = part * kQuads; i < (part + 1) * kQuads; ++i) {
+            VecI w = block.weights[i];
+            if constexpr (!Type::kSigned && Type::kOffset != 0) w = add8(w, all8(-Type::kOffset));
+            if constexpr (P::kScaling == Scaling::in_weights) {
+                VecI scale = block.scales[i / (P::kLayout.group / 4)];
+                if constexpr (Type::kType == gguf::TensorType::Q3_K) scale = multiply_low_words(scale, -1);
+                w = scaled_bytes(w, scale);
+            }
+            sum = dot4(sum, all8(128), w);
+            store_bytes(w, to + 64 * i);
+        }
+        store_bytes(sub32(zero_integers(), sum), to + P::kBiasAt + 64 * part);
+    }
+    for (size_t g = 0; g < P::kScales; ++g) {
+        const VecI scale = P::kScaling == Scaling::as_words ? block.scales[g] & all32(0xffff)
+                                                            : shift_right32_signed<16>(block.scales[g]);
+        store_bytes(scale, to + P::kScalesAt + 64 * g);
+    }
+    if constexpr (P::kMinimums)
+        for (size_t i = 0; i < P::kLayout.n_group / 2; ++i)
+            store_bytes(block.minimums[i], to + P::kMinimumsAt + 64 * i);
+    // A sum kept negated times a negated d is the same product.
+    const Vec d = Type::kType == gguf::TensorType::Q3_K ? negate(block.d) : block.d;
+    store_bytes(as_integers(d), to + P::kDAt);
+    if constexpr (P::kLayout.m) store_bytes(as_integers(block.m), to + P::kMAt);
+}
+
+// Activations: the tokens' integers plus 128, one token after the other.
+size_t arranged_bytes(size_t n_in, size_t) { return kTokenGroup * n_in; }
+void arrange(const QuantizedRow& row, size_t n_in, size_t, size_t token, std::byte* group) {
+    auto* to = reinterpret_cast<uint8_t*>(group) + token * n_in;
+    for (size_t i = 0; i < n_in; ++i) to[i] = uint8_t(row.q[i] + 128);
+}
+constexpr ArrangedBytes kArrangedBytes = &arranged_bytes;
+constexpr Arrange kArrange = &arrange;
+
+// p panels, n tokens: a broadcast of four activations serves all panels, a vector of weights all tokens.
+template <class Type, int p, int n>
+inline void panel_tokens(const std::byte* panel, size_t panel_bytes, const Activations& x, size_t token, float* out,
+                         size_t out_stride) {
+    using P = VnniPanel<Type>;
+    constexpr size_t kBlock = P::kLayout.block;
+    constexpr int kQuads = int(P::kPart / 4);
+    constexpr bool kScaled = P::kScales != 0;
+    const size_t n_block = x.n_in / kBlock, n_in = x.n_in;
+    const std::byte* a = x.arranged + token * n_in;
+    const float* d_a = x.d + token * n_block;
+    constexpr size_t kSumOf = P::kLayout.group == 16 ? 16 : 32;
+    const int16_t* sums = (kSumOf == 16 ? x.sums16 : x.sums32) + token * (n_in / kSumOf);
+    // With blocks of 256 the float sums wait in memory, for registers are scarce and the wait is long.
+    alignas(64) float waiting[p][n][16];
+    Vec acc[p][n];
+#pragma GCC unroll 16
+    for (int i = 0; i < p; ++i)
+#pragma GCC unroll 16
+        for (int t = 0; t < n; ++t) {
+            acc[i][t] = zero();
+            if constexpr (kBlock == 256) store(acc[i][t], waiting[i][t]);
+        }
+    for (size_t b = 0; b < n_block; ++b, panel += P::kBytes, a += kBlock, sums += kBlock / kSumOf) {
+        VecI sum[p][n], total[p][n];
+#pragma GCC unroll 16
+        for (int i = 0; i < p; ++i)
+#pragma GCC unroll 16
+            for (int t = 0; t < n; ++t) total[i][t] = zero_integers();
+        for (size_t part = 0; part < P::kParts; ++part) {
+#pragma GCC unroll 16
+            for (int i = 0; i < p; ++i) {
+                const VecI bias = load_bytes(panel + size_t(i) * panel_bytes + P::kBiasAt + 64 * part);
+#pragma GCC unroll 16
+                for (int t = 0; t < n; ++t) sum[i][t] = bias;
+            }
+            const std::byte* w = panel + part * P::kPart * 16;
+            const std::byte* from = a + part * P::kPart;
+#pragma GCC unroll 8
+            for (int k = 0; k < kQuads; ++k) {
+                VecI wk[p];
+#pragma GCC unroll 16
+                for (int i = 0; i < p; ++i) wk[i] = load_bytes(w + size_t(i) * panel_bytes + 64 * k);
+#pragma GCC unroll 16
+                for (int t = 0; t < n; ++t) {
+                    const VecI v = repeat4(from + size_t(t) * n_in + 4 * k);
+#pragma GCC unroll 16
+                    for (int i = 0; i < p; ++i) sum[i][t] = dot4(sum[i][t], v, wk[i]);
+                }
+            }
+            if constexpr (kScaled) {
+#pragma GCC unroll 16
+                for (int i = 0; i < p; ++i) {
+                    const VecI scale = load_bytes(panel + size_t(i) * panel_bytes + P::kScalesAt +
+                                                  64 * (part * P::kPart / P::kLayout.group));
+#pragma GCC unroll 16
+                    for (int t = 0; t < n; ++t)
+                        total[i][t] = P::kScaling == Scaling::as_words
+                                          ? dot2(total[i][t], sum[i][t], scale)
+                                          : add32(total[i][t], multiply32(sum[i][t], scale));
+                }
+            }
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < p; ++i) {
+            const std::byte* at = panel + size_t(i) * panel_bytes;
+            const Vec d = load(reinterpret_cast<const float*>(at + P::kDAt));
+#pragma GCC unroll 16
+            for (int t = 0; t < n; ++t) {
+                if constexpr (kBlock == 256) acc[i][t] = load(waiting[i][t]);
+                acc[i][t] =
+                    fma(d * all(d_a[size_t(t) * n_block + b]), to_float(kScaled ? total[i][t] : sum[i][t]), acc[i][t]);
+            }
+            if constexpr (P::kLayout.m) {
+                const Vec m = load(reinterpret_cast<const float*>(at + P::kMAt));
+                VecI minimum[n];
+                if constexpr (P::kMinimums) {
+#pragma GCC unroll 16
+                    for (int t = 0; t < n; ++t) minimum[t] = zero_integers();
+#pragma GCC unroll 8
+                    for (size_t j = 0; j < P::kLayout.n_group / 2; ++j) {
+                        const VecI c = load_bytes(at + P::kMinimumsAt + 64 * j);
+#pragma GCC unroll 16
+                        for (int t = 0; t < n; ++t)
+                            minimum[t] = dot2(minimum[t], c, repeat4(sums + size_t(t) * (n_in / kSumOf) + 2 * j));
+                    }
+                }
+#pragma GCC unroll 16
+                for (int t = 0; t < n; ++t) {
+                    const Vec scale_m = m * all(d_a[size_t(t) * n_block + b]);
+                    if constexpr (P::kMinimums)
+                        acc[i][t] = fnma(scale_m, to_float(minimum[t]), acc[i][t]);
+                    else
+                        acc[i][t] = fma(scale_m, all(float(sums[size_t(t) * (n_in / kSumOf)])), acc[i][t]);
+                }
+            }
+            if constexpr (kBlock == 256) {
+#pragma GCC unroll 16
+                for (int t = 0; t < n; ++t) store(acc[i][t], waiting[i][t]);
+            }
+        }
+    }
+#pragma GCC unroll 16
+    for (int t = 0; t < n; ++t)
+#pragma GCC unroll 16
+        for (int i = 0; i < p; ++i)
+            store(kBlock == 256 ? load(waiting[i][t]) : acc[i][t],
+                  out + size_t(t) * out_stride + size_t(i) * kPanelRows);
+}
+
+template <class Type, int n>
+inline void all_panels(const std::byte* panels, size_t panel_bytes, size_t n_panel, const Activations& x, size_t token,
+                       float* out, size_t out_stride) {
+    size_t i = 0;
+    for (; i + 2 <= n_panel; i += 2)
+        panel_tokens<Type, 2, n>(panels + i * panel_bytes, panel_bytes, x, token, out + i * kPanelRows, out_stride);
+    if (i < n_panel)
+        panel_tokens<Type, 1, n>(panels + i * panel_bytes, panel_bytes, x, token, out + i * kPanelRows, out_stride);
+}
+
+template <class Type>
+void matmul_panel(const std::byte* panels, size_t panel_bytes, size_t n_panel, const Activations& x, size_t token,
+                  size_t n_token, float* out, size_t out_stride) {
+    size_t t = 0;
+    // 8 tokens are two times 4 rather than 6 and two single ones.
+    for (; n_token - t >= 6 && n_token - t != 8; t += 6)
+        all_panels<Type, 6>(panels, panel_bytes, n_panel, x, token + t, out + t * out_stride, out_stride);
+    for (; n_token - t >= 4; t += 4)
+        all_panels<Type, 4>(panels, panel_bytes, n_panel, x, token + t, out + t * out_stride, out_stride);
+    for (; t < n_token; ++t)
+        all_panels<Type, 1>(panels, panel_bytes, n_panel, x, token + t, out + t * out_stride, out_stride);
+}
