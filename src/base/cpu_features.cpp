@@ -6,6 +6,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__aarch64__) && defined(__APPLE__)
@@ -41,6 +45,17 @@ Leaf cpuid(uint32_t leaf, uint32_t subleaf) {
     return r;
 }
 
+// Tiles are 8 KiB of state a thread, which Linux saves only for processes that have asked for it (arch_prctl, since
+// 5.16). Asking twice is the same as once.
+bool may_use_tiles() {
+#if defined(__linux__)
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+    return false;
+#endif
+}
+
 bool bit(uint32_t word, int i) { return (word >> i) & 1u; }
 
 CpuFeatures detect() {
@@ -65,9 +80,9 @@ CpuFeatures detect() {
     f.avx512vl = f.avx512f && bit(seven.ebx, 31);
     f.avx512vnni = f.avx512f && bit(seven.ecx, 11);
     f.avx512_bf16 = f.avx512f && bit(seven_one.eax, 5);
-    f.amx_bf16 = tiles && bit(seven.edx, 22);
-    f.amx_tile = tiles && bit(seven.edx, 24);
-    f.amx_int8 = tiles && bit(seven.edx, 25);
+    f.amx_tile = tiles && bit(seven.edx, 24) && may_use_tiles();
+    f.amx_bf16 = f.amx_tile && bit(seven.edx, 22);
+    f.amx_int8 = f.amx_tile && bit(seven.edx, 25);
     return f;
 }
 

@@ -15,8 +15,7 @@ struct CpuFeatures {
     bool avx512vnni = false;
     bool avx512_bf16 = false;
     bool avx_vnni = false;  // the 256-bit form, VEX encoded
-    bool amx_tile =
-        false;  // asked of the CPU and of XCR0; a Linux process must still ask the kernel before it uses tiles
+    bool amx_tile = false;  // and the kernel has allowed this process to use tiles; any of its threads then may
     bool amx_int8 = false;
     bool amx_bf16 = false;
     // AArch64, where the base set holds NEON with fma and the f16 conversions.
@@ -25,7 +24,8 @@ struct CpuFeatures {
     bool neon_i8mm = false;
 };
 
-// Asks the hardware (cpuid and xgetbv; getauxval) each time; cheap enough for once a process, not for once a call.
+// Asks the hardware (cpuid and xgetbv; getauxval) each time, and the kernel for the use of tiles; cheap enough for once
+// a process, not for once a call.
 CpuFeatures detect_cpu_features();
 
 // Switches off what the environment forbids: MINFER_NO_AMX, MINFER_NO_VNNI (with AMX), MINFER_NO_AVX512 (all of AVX-512

@@ -27,9 +27,7 @@ constexpr MatmulKernels kReference = {&matmul_rows_reference<type>};
 
 constexpr const Kernels* kAllKernels[] = {
 #if defined(__x86_64__)
-    &kAvx512VnniKernels,
-    &kAvx512Kernels,
-    &kAvx2Kernels,
+    &kAmxKernels,    &kAvx512VnniKernels, &kAvx512Kernels, &kAvx2Kernels,
 #endif
     &kScalarKernels,
 };

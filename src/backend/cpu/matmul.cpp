@@ -20,7 +20,7 @@ constexpr size_t kPanelTokens = 4;
 // them.
 constexpr size_t kUnpackedBytes = 256 * 1024;
 // Tokens that one item of the many-token shape takes: enough to pay for the unpacking many times over.
-constexpr size_t kTokensAnItem = 256;
+constexpr size_t kTokensAnItem = 512;
 
 size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
 
@@ -202,6 +202,11 @@ void matmul_shared(const Kernels& kernels, ThreadPool& pool, std::span<const Mat
                 jobs[i].x.arranged = base + of.arranged;
                 jobs[i].x.arranged_bytes = of.arranged_bytes;
             }
+
+    // The places of tokens that the last group lacks are multiplied too, and the results thrown away.
+    for (const Integers& of : integers)
+        if (of.needed && of.arranged_bytes && n_token % kTokenGroup != 0)
+            std::memset(base + of.arranged + n_token / kTokenGroup * of.arranged_bytes, 0, of.arranged_bytes);
 
     const auto quantize = [&](size_t token) {
         for (const Integers& of : integers) {

@@ -13,6 +13,7 @@ namespace {
 CpuFeatures everything() {
     CpuFeatures f;
     f.avx2 = f.fma = f.f16c = f.avx512f = f.avx512bw = f.avx512dq = f.avx512vl = f.avx512vnni = true;
+    f.amx_tile = f.amx_int8 = true;
     return f;
 }
 
@@ -20,6 +21,8 @@ TEST(Kernels, TheBestThatRunsIsChosen) {
     EXPECT_EQ(choose_kernels({}).name, "scalar");
 #if defined(__x86_64__)
     CpuFeatures f = everything();
+    EXPECT_EQ(choose_kernels(f).name, "amx");
+    f.amx_int8 = false;
     EXPECT_EQ(choose_kernels(f).name, "avx512vnni");
     f.avx512vnni = false;
     EXPECT_EQ(choose_kernels(f).name, "avx512");
@@ -49,6 +52,11 @@ TEST(Kernels, TheForcedOneIsChosenOrRefusedByName) {
 #if defined(__x86_64__)
 TEST(Kernels, TheEnvironmentStepsDown) {
     CpuFeatures f = everything();
+    setenv("MINFER_NO_AMX", "1", 1);
+    apply_environment(f);
+    EXPECT_EQ(choose_kernels(f).name, "avx512vnni");
+    unsetenv("MINFER_NO_AMX");
+    f = everything();
     setenv("MINFER_NO_VNNI", "1", 1);
     apply_environment(f);
     EXPECT_EQ(choose_kernels(f).name, "avx512");

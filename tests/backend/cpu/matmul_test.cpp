@@ -55,16 +55,21 @@ std::vector<float> expected(const Weights& w, const std::vector<float>& x) {
     return out;
 }
 
+// Numbers of tokens around those that kernels take at once: 4, 6, 12 and 16. Rows: less than a panel, some panels and a
+// part of one, an odd number of panels.
 TEST_P(EachKernels, MatmulHasTheBitsOfTheReference) {
+    const auto check = [&](gguf::TensorType type, size_t n_in, size_t n_out, size_t n_token) {
+        const RandomWeights w(type, n_out, n_in, n_in + n_out);
+        const std::vector<float> x = activations(n_token, n_in, n_token);
+        EXPECT_EQ(bits(run(kernels(), 1, w.weights(), x)), bits(expected(w.weights(), x)))
+            << gguf::type_name(type) << " " << n_out << " x " << n_in << ", tokens " << n_token;
+    };
     for (const gguf::TensorType type : kWeightTypesInOrder)
-        for (const size_t n_in : lengths(type))
+        for (const size_t n_in : lengths(type)) {
             for (const size_t n_out : {1, 5, 16, 17, 33, 80})
-                for (const size_t n_token : {1, 3, 4, 9}) {
-                    const RandomWeights w(type, n_out, n_in, n_in + n_out);
-                    const std::vector<float> x = activations(n_token, n_in, n_token);
-                    EXPECT_EQ(bits(run(kernels(), 1, w.weights(), x)), bits(expected(w.weights(), x)))
-                        << gguf::type_name(type) << " " << n_out << " x " << n_in << ", tokens " << n_token;
-                }
+                for (const size_t n_token : {1, 3, 4, 9}) check(type, n_in, n_out, n_token);
+            for (const size_t n_token : {6, 8, 13, 16, 17, 32, 33, 49}) check(type, n_in, 35, n_token);
+        }
 }
 
 // Integers of the largest magnitude of every sign: where a kernel's 16-bit sums would saturate, they do here.

@@ -1,0 +1,40 @@
+// The kernels with AMX int8 tiles beside AVX-512 with VNNI. Compiled with those instructions: nothing here but the
+// table leaves the file.
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12's own AVX-512 header reads a deliberately undefined register (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+#include <immintrin.h>
+
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/kernels_list.h"
+#include "backend/cpu/panel.h"
+#include "base/exp_constants.h"
+
+namespace minfer::cpu {
+namespace {
+
+// clang-format off: the vectors first, then what is made of them.
+#include "backend/cpu/vec_avx512.h"
+#include "backend/cpu/vec_avx512vnni.h"
+#include "backend/cpu/weight_blocks.inl"
+#include "backend/cpu/matmul_quantized.inl"
+#include "backend/cpu/panel_block.inl"
+#include "backend/cpu/panel_amx.inl"
+#include "backend/cpu/kernels.inl"
+// clang-format on
+
+}  // namespace
+
+extern constinit const Kernels kAmxKernels = MINFER_KERNELS("amx", (CpuFeatures{.fma = true,
+                                                                                .f16c = true,
+                                                                                .avx512f = true,
+                                                                                .avx512bw = true,
+                                                                                .avx512dq = true,
+                                                                                .avx512vl = true,
+                                                                                .avx512vnni = true,
+                                                                                .amx_tile = true,
+                                                                                .amx_int8 = true}));
+
+}  // namespace minfer::cpu
