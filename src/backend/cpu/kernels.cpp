@@ -27,7 +27,7 @@ constexpr MatmulKernels kReference = {&matmul_rows_reference<type>};
 
 constexpr const Kernels* kAllKernels[] = {
 #if defined(__x86_64__)
-    &kAmxKernels,    &kAvx512VnniKernels, &kAvx512Kernels, &kAvx2Kernels,
+    &kAmxKernels,    &kAvx512VnniKernels, &kAvx512Kernels, &kAvxVnniKernels, &kAvx2Kernels,
 #endif
     &kScalarKernels,
 };

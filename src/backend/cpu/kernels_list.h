@@ -8,6 +8,7 @@ namespace minfer::cpu {
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__)
 extern const Kernels kAvx2Kernels;
+extern const Kernels kAvxVnniKernels;
 extern const Kernels kAvx512Kernels;
 extern const Kernels kAmxKernels;
 extern const Kernels kAvx512VnniKernels;

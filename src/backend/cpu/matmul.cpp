@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kPanelTokens = 4;
 // What a thread unpacks at a time: read again for each few tokens, so it must stay in L2, and leave room there for
 // them.
-constexpr size_t kUnpackedBytes = 256 * 1024;
+constexpr size_t kUnpackedBytes = 512 * 1024;
 // Tokens that one item of the many-token shape takes: enough to pay for the unpacking many times over.
 constexpr size_t kTokensAnItem = 512;
 
@@ -172,7 +172,7 @@ void matmul_shared(const Kernels& kernels, ThreadPool& pool, std::span<const Mat
         }
         const size_t n_group = (w.n_out + kPanelRows - 1) / kPanelRows;
         // Several items a thread, so that a thread that was late or slow takes fewer.
-        size_t groups = std::max<size_t>(1, n_group / (n_threads * 8));
+        size_t groups = std::max<size_t>(1, n_group / (n_threads * (job.panels ? 4 : 8)));
         if (job.panels) {
             groups = std::min(groups, std::max<size_t>(1, kUnpackedBytes / panel_bytes(*job.kernels, w)));
             // With fewer than 16 rows a group is one row, so an item holds as many panels as rows.

@@ -189,20 +189,24 @@ inline VecI byte_left32(VecI x) {
 
 // ---- Blocks of 256: one or two groups of tokens over all panels.
 
+// Blocks that all panels are taken through before the next ones: what two groups of tokens have of them, 32 KiB, stays
+// in L1 while the panels come from L2. The float sums wait in `out` meanwhile.
+constexpr size_t kChunk = 4;
+
 // A block whose tiles are done: its floats are computed while the next one's tiles are multiplied.
 struct Finished {
     const std::byte* w = nullptr;  // null where there is none
     size_t block = 0;
+    bool first = false, last = false;  // of the row; of the chunk
     float* out = nullptr;
 };
 
 // The floats of tokens begin .. end - 1 of a group.
 template <class Type>
 inline void finish_tokens(const Finished& f, const Activations& x, const std::byte* group, size_t token, int begin,
-                          int end, size_t n_token, const int32_t* sums, float* acc, size_t out_stride) {
+                          int end, size_t n_token, const int32_t* sums, float* acc, float* out, size_t out_stride,
+                          bool load_out) {
     using P = AmxPanel<Type>;
-    if (!f.w) return;
-    const size_t n_block = x.n_in / 256;
     const auto* d_a = reinterpret_cast<const float*>(group + x.n_in * kTokenGroup) + f.block * kTokenGroup;
     const Vec d = load(reinterpret_cast<const float*>(f.w + P::kDAt));
     constexpr size_t kSumOf = P::kLayout.group == 16 ? 16 : 32;
@@ -215,26 +219,26 @@ inline void finish_tokens(const Finished& f, const Activations& x, const std::by
 #pragma GCC unroll 8
         for (size_t j = 0; j < P::kLayout.n_group / 2; ++j) minimums[j] = load_bytes(f.w + P::kMinimumsAt + 64 * j);
     }
-    const bool first = f.block == 0, last = f.block + 1 == n_block;
 #pragma GCC unroll 2
     for (int t = begin; t < end; ++t) {
+        // A token that is not there has no sums and no place in `out`.
+        const bool there = size_t(t) < n_token;
         VecI s = load_bytes(sums + 16 * t);
         if constexpr (P::kSplit) s = add32(s, byte_left32(load_bytes(sums + 256 + 16 * t)));
-        Vec a = first ? zero() : load(acc + 16 * t);
+        Vec a = f.first ? zero() : load(load_out && there ? out + size_t(t) * out_stride : acc + 16 * t);
         const Vec scale_a = all(d_a[t]);
         a = fma(d * scale_a, to_float(s), a);
         if constexpr (P::kMinimums) {
-            // Sums of a token that is not there are not read.
-            const int16_t* from = size_t(t) < n_token ? sums_a + size_t(t) * n_sums : sums_a;
+            const int16_t* from = there ? sums_a + size_t(t) * n_sums : sums_a;
             VecI c = zero_integers();
 #pragma GCC unroll 8
             for (size_t j = 0; j < P::kLayout.n_group / 2; ++j) c = dot2(c, minimums[j], repeat4(from + 2 * j));
             a = fnma(m * scale_a, to_float(c), a);
         }
-        if (!last)
+        if (!f.last)
             store(a, acc + 16 * t);
-        else if (size_t(t) < n_token)
-            store(a, f.out + size_t(t) * out_stride);
+        else if (there)
+            store(a, out + size_t(t) * out_stride);
     }
 }
 
@@ -245,56 +249,61 @@ inline void groups_of_256(const std::byte* panels, size_t panel_bytes, size_t n_
     const size_t n_block = x.n_in / 256;
     const std::byte* const second = n_group == 2 ? group + x.arranged_bytes : group;
     alignas(64) int32_t sums[2][2][512];  // [of two blocks][group][low, high]
-    alignas(64) float acc[2][256];
+    alignas(64) float acc[2][256] = {};
     const auto post = [&](const Finished& f, const int32_t(&from)[2][512], int quarter) __attribute__((always_inline)) {
+        if (!f.w) return;
         const int begin = 4 * quarter, end = begin + 4;
-        finish_tokens<Type>(f, x, group, token, begin, end, n_token, from[0], acc[0], out_stride);
+        const bool load_out = f.block % kChunk == 0;
+        finish_tokens<Type>(f, x, group, token, begin, end, n_token, from[0], acc[0], f.out, out_stride, load_out);
         if constexpr (n_group == 2)
-            finish_tokens<Type>({f.w, f.block, f.out + kTokenGroup * out_stride}, x, second, token + kTokenGroup, begin,
-                                end, n_token - kTokenGroup, from[1], acc[1], out_stride);
+            finish_tokens<Type>(f, x, second, token + kTokenGroup, begin, end, n_token - kTokenGroup, from[1], acc[1],
+                                f.out + kTokenGroup * out_stride, out_stride, load_out);
     };
     Finished finished;
     int buffer = 0;
-    for (size_t p = 0; p < n_panel; ++p) {
-        const std::byte* w = panels + p * panel_bytes;
-        for (size_t b = 0; b < n_block; ++b, w += P::kBytes, buffer ^= 1) {
-            const int32_t(&previous)[2][512] = sums[buffer ^ 1];
-            _tile_zero(0);
-            if constexpr (P::kSplit) _tile_zero(1);
-            if constexpr (n_group == 2) {
-                _tile_zero(2);
-                if constexpr (P::kSplit) _tile_zero(3);
-            }
-            for (int k = 0; k < 4; ++k) {
-                const std::byte* tile = w + 1024 * k;
-                const size_t a = (b * 4 + size_t(k)) * 1024;
-                _tile_loadd(4, group + a, 64);
-                _tile_loadd(6, tile, 64);
-                if constexpr (P::kSplit) {
-                    _tile_dpbsud(0, 4, 6);
-                    _tile_loadd(7, tile + P::kHighAt, 64);
-                    _tile_dpbssd(1, 4, 7);
-                } else {
-                    _tile_dpbssd(0, 4, 6);
-                }
+    for (size_t chunk = 0; chunk < n_block; chunk += kChunk) {
+        const size_t chunk_end = chunk + kChunk < n_block ? chunk + kChunk : n_block;
+        for (size_t p = 0; p < n_panel; ++p) {
+            const std::byte* w = panels + p * panel_bytes + chunk * P::kBytes;
+            for (size_t b = chunk; b < chunk_end; ++b, w += P::kBytes, buffer ^= 1) {
+                const int32_t(&previous)[2][512] = sums[buffer ^ 1];
+                _tile_zero(0);
+                if constexpr (P::kSplit) _tile_zero(1);
                 if constexpr (n_group == 2) {
-                    _tile_loadd(5, second + a, 64);
-                    if constexpr (P::kSplit) {
-                        _tile_dpbsud(2, 5, 6);
-                        _tile_dpbssd(3, 5, 7);
-                    } else {
-                        _tile_dpbssd(2, 5, 6);
-                    }
+                    _tile_zero(2);
+                    if constexpr (P::kSplit) _tile_zero(3);
                 }
-                post(finished, previous, k);
+                for (int k = 0; k < 4; ++k) {
+                    const std::byte* tile = w + 1024 * k;
+                    const size_t a = (b * 4 + size_t(k)) * 1024;
+                    _tile_loadd(4, group + a, 64);
+                    _tile_loadd(6, tile, 64);
+                    if constexpr (P::kSplit) {
+                        _tile_dpbsud(0, 4, 6);
+                        _tile_loadd(7, tile + P::kHighAt, 64);
+                        _tile_dpbssd(1, 4, 7);
+                    } else {
+                        _tile_dpbssd(0, 4, 6);
+                    }
+                    if constexpr (n_group == 2) {
+                        _tile_loadd(5, second + a, 64);
+                        if constexpr (P::kSplit) {
+                            _tile_dpbsud(2, 5, 6);
+                            _tile_dpbssd(3, 5, 7);
+                        } else {
+                            _tile_dpbssd(2, 5, 6);
+                        }
+                    }
+                    post(finished, previous, k);
+                }
+                _tile_stored(0, sums[buffer][0], 64);
+                if constexpr (P::kSplit) _tile_stored(1, sums[buffer][0] + 256, 64);
+                if constexpr (n_group == 2) {
+                    _tile_stored(2, sums[buffer][1], 64);
+                    if constexpr (P::kSplit) _tile_stored(3, sums[buffer][1] + 256, 64);
+                }
+                finished = {w, b, b == 0, b + 1 == chunk_end, out + p * kPanelRows};
             }
-            _tile_stored(0, sums[buffer][0], 64);
-            if constexpr (P::kSplit) _tile_stored(1, sums[buffer][0] + 256, 64);
-            if constexpr (n_group == 2) {
-                _tile_stored(2, sums[buffer][1], 64);
-                if constexpr (P::kSplit) _tile_stored(3, sums[buffer][1] + 256, 64);
-            }
-            finished = {w, b, out + p * kPanelRows};
         }
     }
     for (int k = 0; k < 4; ++k) post(finished, sums[buffer ^ 1], k);

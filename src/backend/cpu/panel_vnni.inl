@@ -113,7 +113,8 @@ inline void panel_tokens(const std::byte* panel, size_t panel_bytes, const Activ
     const float* d_a = x.d + token * n_block;
     constexpr size_t kSumOf = P::kLayout.group == 16 ? 16 : 32;
     const int16_t* sums = (kSumOf == 16 ? x.sums16 : x.sums32) + token * (n_in / kSumOf);
-    // With blocks of 256 the float sums wait in memory, for registers are scarce and the wait is long.
+    // The float sums wait in memory where registers are scarce, or the wait is long.
+    constexpr bool kWait = kBlock == 256 || kSumsWait;
     alignas(64) float waiting[p][n][16];
     Vec acc[p][n];
 #pragma GCC unroll 16
@@ -121,7 +122,7 @@ inline void panel_tokens(const std::byte* panel, size_t panel_bytes, const Activ
 #pragma GCC unroll 16
         for (int t = 0; t < n; ++t) {
             acc[i][t] = zero();
-            if constexpr (kBlock == 256) store(acc[i][t], waiting[i][t]);
+            if constexpr (kWait) store(acc[i][t], waiting[i][t]);
         }
     for (size_t b = 0; b < n_block; ++b, panel += P::kBytes, a += kBlock, sums += kBlock / kSumOf) {
         VecI sum[p][n], total[p][n];
@@ -169,7 +170,7 @@ inline void panel_tokens(const std::byte* panel, size_t panel_bytes, const Activ
             const Vec d = load(reinterpret_cast<const float*>(at + P::kDAt));
 #pragma GCC unroll 16
             for (int t = 0; t < n; ++t) {
-                if constexpr (kBlock == 256) acc[i][t] = load(waiting[i][t]);
+                if constexpr (kWait) acc[i][t] = load(waiting[i][t]);
                 acc[i][t] =
                     fma(d * all(d_a[size_t(t) * n_block + b]), to_float(kScaled ? total[i][t] : sum[i][t]), acc[i][t]);
             }
@@ -196,7 +197,7 @@ inline void panel_tokens(const std::byte* panel, size_t panel_bytes, const Activ
                         acc[i][t] = fma(scale_m, all(float(sums[size_t(t) * (n_in / kSumOf)])), acc[i][t]);
                 }
             }
-            if constexpr (kBlock == 256) {
+            if constexpr (kWait) {
 #pragma GCC unroll 16
                 for (int t = 0; t < n; ++t) store(acc[i][t], waiting[i][t]);
             }
@@ -206,18 +207,19 @@ inline void panel_tokens(const std::byte* panel, size_t panel_bytes, const Activ
     for (int t = 0; t < n; ++t)
 #pragma GCC unroll 16
         for (int i = 0; i < p; ++i)
-            store(kBlock == 256 ? load(waiting[i][t]) : acc[i][t],
-                  out + size_t(t) * out_stride + size_t(i) * kPanelRows);
+            store(kWait ? load(waiting[i][t]) : acc[i][t], out + size_t(t) * out_stride + size_t(i) * kPanelRows);
 }
 
 template <class Type, int n>
 inline void all_panels(const std::byte* panels, size_t panel_bytes, size_t n_panel, const Activations& x, size_t token,
                        float* out, size_t out_stride) {
     size_t i = 0;
-    for (; i + 2 <= n_panel; i += 2)
-        panel_tokens<Type, 2, n>(panels + i * panel_bytes, panel_bytes, x, token, out + i * kPanelRows, out_stride);
-    if (i < n_panel)
-        panel_tokens<Type, 1, n>(panels + i * panel_bytes, panel_bytes, x, token, out + i * kPanelRows, out_stride);
+    for (; i + kPanelsInteger <= n_panel; i += kPanelsInteger)
+        panel_tokens<Type, kPanelsInteger, n>(panels + i * panel_bytes, panel_bytes, x, token, out + i * kPanelRows,
+                                              out_stride);
+    if constexpr (kPanelsInteger > 1)
+        for (; i < n_panel; ++i)
+            panel_tokens<Type, 1, n>(panels + i * panel_bytes, panel_bytes, x, token, out + i * kPanelRows, out_stride);
 }
 
 template <class Type>

@@ -195,6 +195,9 @@ inline VecI multiply_signed(VecI w, VecI a) {
 inline VecI multiply_words(VecI a, VecI b) {
     return {_mm256_madd_epi16(a.low, b.low), _mm256_madd_epi16(a.high, b.high)};
 }
+inline VecI multiply_low_words(VecI a, VecI b) {
+    return {_mm256_mullo_epi16(a.low, b.low), _mm256_mullo_epi16(a.high, b.high)};
+}
 // Words times b.
 inline VecI multiply_low_words(VecI a, int b) {
     return {_mm256_mullo_epi16(a.low, _mm256_set1_epi16(short(b))),

@@ -28,6 +28,9 @@ TEST(Kernels, TheBestThatRunsIsChosen) {
     EXPECT_EQ(choose_kernels(f).name, "avx512");
     f.avx512bw = false;
     EXPECT_EQ(choose_kernels(f).name, "avx2");
+    f.avx_vnni = true;
+    EXPECT_EQ(choose_kernels(f).name, "avxvnni");
+    f.avx_vnni = false;
     f.f16c = false;
     EXPECT_EQ(choose_kernels(f).name, "scalar");
 #endif
