@@ -1,7 +1,5 @@
 #include "quant/decode.h"
 
-#include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -9,21 +7,12 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "quant/blocks.h"
+#include "quant/encoders.h"
 
 namespace minfer::quant {
 namespace {
 
 using gguf::TensorType;
-
-// f16_to_f32 without a branch, so that compilers make vectors of it.
-float half_to_float(uint16_t h) {
-    const uint32_t magnitude = h & 0x7fffu, sign = uint32_t(h & 0x8000u) << 16;
-    const uint32_t subnormal = std::bit_cast<uint32_t>(float(int32_t(magnitude)) * 0x1p-24f);
-    const uint32_t exponent = magnitude < 0x7c00u ? 112u << 23 : 224u << 23;
-    const uint32_t quiet = magnitude > 0x7c00u ? 0x400000u : 0u;
-    const uint32_t normal = ((magnitude << 13) + exponent) | quiet;
-    return std::bit_cast<float>((magnitude < 0x0400u ? subnormal : normal) | sign);
-}
 
 [[noreturn]] void refuse_sizes(size_t bytes, size_t values, size_t block_size, size_t block_bytes) {
     throw ShapeError("decode_row: " + std::to_string(bytes) + " bytes are not " + std::to_string(values) +
@@ -31,17 +20,10 @@ float half_to_float(uint16_t h) {
                      std::to_string(block_bytes) + " bytes");
 }
 
-// Through a buffer, since a row need not be aligned.
-template <class Convert>
-void decode_halves(std::span<const std::byte> row, std::span<float> out, const Convert& convert) {
+void decode_halves(std::span<const std::byte> row, std::span<float> out,
+                   void (*widen)(const uint8_t* in, float* out, int64_t n)) {
     if (row.size() != out.size() * sizeof(uint16_t)) refuse_sizes(row.size(), out.size(), 1, sizeof(uint16_t));
-    constexpr size_t kChunk = 256;
-    uint16_t halves[kChunk];
-    for (size_t first = 0; first < out.size(); first += kChunk) {
-        const size_t n = std::min(kChunk, out.size() - first);
-        std::memcpy(halves, row.data() + first * sizeof(uint16_t), n * sizeof(uint16_t));
-        for (size_t i = 0; i < n; ++i) out[first + i] = convert(halves[i]);
-    }
+    widen(reinterpret_cast<const uint8_t*>(row.data()), out.data(), int64_t(out.size()));
 }
 
 void decode_block(const BlockQ4_0& block, float* out) {
@@ -208,9 +190,9 @@ void decode_row(TensorType type, std::span<const std::byte> row, std::span<float
             if (!row.empty()) std::memcpy(out.data(), row.data(), row.size());
             return;
         case TensorType::F16:
-            return decode_halves(row, out, half_to_float);
+            return decode_halves(row, out, default_encoder_set().functions->widen_f16);
         case TensorType::BF16:
-            return decode_halves(row, out, bf16_to_f32);
+            return decode_halves(row, out, default_encoder_set().functions->widen_bf16);
         case TensorType::Q4_0:
             return decode_blocks<BlockQ4_0>(row, out, kBlockSize);
         case TensorType::Q4_1:

@@ -6,6 +6,6 @@
 
 namespace minfer::quant {
 
-extern const EncodeBlocks kScalarEncoders, kAvx2Encoders, kAvx512Encoders, kNeonEncoders;
+extern const EncoderFunctions kScalarEncoders, kAvx2Encoders, kAvx512Encoders, kNeonEncoders;
 
 }  // namespace minfer::quant

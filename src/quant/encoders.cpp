@@ -10,7 +10,8 @@ namespace {
 
 constexpr EncoderSet kScalar = {"scalar", [](const CpuFeatures&) { return true; }, &kScalarEncoders};
 #if defined(__x86_64__)
-constexpr EncoderSet kAvx2 = {"avx2", [](const CpuFeatures& cpu) { return cpu.avx2 && cpu.fma; }, &kAvx2Encoders};
+constexpr EncoderSet kAvx2 = {"avx2", [](const CpuFeatures& cpu) { return cpu.avx2 && cpu.fma && cpu.f16c; },
+                              &kAvx2Encoders};
 constexpr EncoderSet kAvx512 = {"avx512", [](const CpuFeatures& cpu) { return cpu.avx512f; }, &kAvx512Encoders};
 constexpr const EncoderSet* kSets[] = {&kAvx512, &kAvx2, &kScalar};
 #elif defined(__aarch64__)
@@ -37,6 +38,15 @@ const EncoderSet& choose_encoder_set(const CpuFeatures& cpu, std::string_view na
         names += set->name;
     }
     throw UsageError("encoders: no set named " + std::string(name) + "; there are " + names);
+}
+
+const EncoderSet& default_encoder_set() {
+    static const EncoderSet& set = []() -> const EncoderSet& {
+        CpuFeatures cpu = detect_cpu_features();
+        apply_environment(cpu);
+        return choose_encoder_set(cpu);
+    }();
+    return set;
 }
 
 }  // namespace minfer::quant

@@ -1,4 +1,5 @@
-// The block encoders, one set an instruction set. Every set writes the same bytes; encode.h is the interface.
+// The block encoders and the conversions of plain rows, one set an instruction set. Every set writes the same bytes;
+// encode.h and decode.h are the interface.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,21 @@ struct EncodeJob {
     uint8_t* dst;  // [n_blocks][bytes a block]
 };
 
-// False if `type` is none of Q4_0 .. Q8_0, Q2_K .. Q6_K, IQ4_NL, IQ4_XS.
-using EncodeBlocks = bool (*)(gguf::TensorType type, Arithmetic arithmetic, const EncodeJob& job);
+// Rows of 16-bit numbers lie at any address; the two rows of a conversion do not overlap.
+struct EncoderFunctions {
+    // False if `type` is none of Q4_0 .. Q8_0, Q2_K .. Q6_K, IQ4_NL, IQ4_XS.
+    bool (*encode)(gguf::TensorType type, Arithmetic arithmetic, const EncodeJob& job);
+    void (*widen_f16)(const uint8_t* in, float* out, int64_t n);
+    void (*widen_bf16)(const uint8_t* in, float* out, int64_t n);
+    void (*narrow_f16)(Arithmetic arithmetic, const float* in, uint8_t* out, int64_t n);
+    void (*narrow_bf16)(const float* in, uint8_t* out, int64_t n);
+    bool (*all_finite)(const float* x, int64_t n);
+};
 
 struct EncoderSet {
     std::string_view name;
     bool (*runs_on)(const CpuFeatures& cpu);
-    const EncodeBlocks* encode;
+    const EncoderFunctions* functions;
 };
 
 // Those of this build, best first; "scalar", which needs nothing, is last.
@@ -34,5 +43,8 @@ std::span<const EncoderSet* const> all_encoder_sets();
 // The first that runs on `cpu`, or the one of that name. Throws UsageError if there is no such name, or if `cpu` lacks
 // what it needs.
 const EncoderSet& choose_encoder_set(const CpuFeatures& cpu, std::string_view name = {});
+
+// The best for this CPU and environment, asked once: the answer cannot change within a process.
+const EncoderSet& default_encoder_set();
 
 }  // namespace minfer::quant

@@ -21,17 +21,19 @@ void encode_blocks(const EncodeJob& job) {
     alignas(64) float importance[Codec::kWeighted ? Codec::kValues * kLanes : 1];
     alignas(64) float mean_square[kLanes] = {};
     alignas(64) uint8_t out[Codec::kBytes * kLanes];
+    uint8_t nowhere[Codec::kBytes];
     for (int64_t first = 0; first < job.n_blocks; first += kLanes) {
         const int64_t left = job.n_blocks - first;
         const int n = left < kLanes ? int(left) : kLanes;
+        const float *src[kLanes], *weights[kLanes];
+        uint8_t* dst[kLanes];
         for (int lane = 0; lane < kLanes; ++lane) {
             const int64_t block = first + (lane < n ? lane : n - 1);  // idle lanes repeat the last block
-            const float* src = job.src + block * Codec::kValues;
-            for (int i = 0; i < Codec::kValues; ++i) x[i * kLanes + lane] = src[i];
+            src[lane] = job.src + block * Codec::kValues;
+            dst[lane] = lane < n ? job.dst + block * Codec::kBytes : nowhere;
             if constexpr (Codec::kWeighted) {
                 const int64_t column = block % job.blocks_per_row;
-                const float* weights = job.importance + column * Codec::kValues;
-                for (int i = 0; i < Codec::kValues; ++i) importance[i * kLanes + lane] = weights[i];
+                weights[lane] = job.importance + column * Codec::kValues;
                 if constexpr (Codec::kRowMeanSquare) {
                     if (lane > 0 && column != 0)
                         mean_square[lane] = mean_square[lane - 1];
@@ -41,11 +43,10 @@ void encode_blocks(const EncodeJob& job) {
                 }
             }
         }
+        values_to_lanes(src, Codec::kValues, x);
+        if constexpr (Codec::kWeighted) values_to_lanes(weights, Codec::kValues, importance);
         Codec::encode(x, importance, Floats::load(mean_square), out);
-        for (int lane = 0; lane < n; ++lane) {
-            uint8_t* dst = job.dst + (first + lane) * Codec::kBytes;
-            for (int i = 0; i < Codec::kBytes; ++i) dst[i] = out[i * kLanes + lane];
-        }
+        bytes_from_lanes(out, Codec::kBytes, dst);
     }
 }
 
@@ -102,3 +103,5 @@ bool encode_blocks_of(gguf::TensorType type, Arithmetic arithmetic, const Encode
     }
     return false;
 }
+
+#include "quant/rows.inl"

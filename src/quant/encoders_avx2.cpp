@@ -16,6 +16,6 @@ namespace {
 
 }  // namespace
 
-const EncodeBlocks kAvx2Encoders = encode_blocks_of;
+const EncoderFunctions kAvx2Encoders = kFunctions;
 
 }  // namespace minfer::quant

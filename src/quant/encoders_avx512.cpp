@@ -16,6 +16,6 @@ namespace {
 
 }  // namespace
 
-const EncodeBlocks kAvx512Encoders = encode_blocks_of;
+const EncoderFunctions kAvx512Encoders = kFunctions;
 
 }  // namespace minfer::quant

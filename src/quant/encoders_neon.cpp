@@ -16,6 +16,6 @@ namespace {
 
 }  // namespace
 
-const EncodeBlocks kNeonEncoders = encode_blocks_of;
+const EncoderFunctions kNeonEncoders = kFunctions;
 
 }  // namespace minfer::quant

@@ -14,6 +14,6 @@ namespace {
 
 }  // namespace
 
-const EncodeBlocks kScalarEncoders = encode_blocks_of;
+const EncoderFunctions kScalarEncoders = kFunctions;
 
 }  // namespace minfer::quant

@@ -25,19 +25,38 @@ Ints round_half_away(Floats x) {
     return whole + up - down;
 }
 
-// Binary16 bits of x, ties to even. A NaN here was made by 0 * inf or the like: its sign is the machine's.
-template <Arithmetic kArith>
-Ints half_bits(Floats x) {
-    const Ints all_bits = bits(x), magnitude = all_bits & Ints::all(0x7fffffff);
-    const Ints sign = shift_right<16>(all_bits) & Ints::all(0x8000);
+inline Ints half_sign(Floats x) { return shift_right<16>(bits(x)) & Ints::all(0x8000); }
+
+// Binary16 bits of x, which is no NaN; ties to even.
+inline Ints half_bits_of_number(Floats x) {
+    const Ints magnitude = bits(x) & Ints::all(0x7fffffff);
     const Ints odd = shift_right<13>(magnitude) & Ints::all(1);
     const Ints normal = shift_right<13>(magnitude + Ints::all(0xfff - 0x38000000) + odd);
     // Below 2^-14 a half counts in 2^-24, which is also the last place of a float in [0.5, 1).
     const Ints subnormal = bits(from_bits(magnitude) + Floats::all(0.5f)) - Ints::all(0x3f000000);
     Ints h = select(magnitude < Ints::all(0x38800000), subnormal, normal);
-    h = select(magnitude < Ints::all(0x477ff000), h, Ints::all(0x7c00)) | sign;
+    return select(magnitude < Ints::all(0x477ff000), h, Ints::all(0x7c00)) | half_sign(x);
+}
+
+// The same of a scale, where a NaN was made by 0 * inf or the like: its sign is the machine's.
+template <Arithmetic kArith>
+Ints half_bits(Floats x) {
     const int nan = kArith == Arithmetic::x86_64 ? 0xfe00 : 0x7e00;
-    return select(x == x, h, Ints::all(nan));
+    return select(x == x, half_bits_of_number(x), Ints::all(nan));
+}
+
+// The same of a value of a file, where a NaN becomes what the builds' own conversions make of it: x86-64's is in
+// software and drops the payload, Arm's keeps the payload's upper bits.
+template <Arithmetic kArith>
+Ints half_bits_of_value(Floats x) {
+    const Ints payload = kArith == Arithmetic::x86_64 ? Ints::all(0) : shift_right<13>(bits(x)) & Ints::all(0x1ff);
+    return select(x == x, half_bits_of_number(x), half_sign(x) | Ints::all(0x7e00) | payload);
+}
+
+inline Ints bfloat_bits(Floats x) {
+    const Ints all_bits = bits(x), odd = shift_right<16>(all_bits) & Ints::all(1);
+    const Ints rounded = shift_right<16>(all_bits + Ints::all(0x7fff) + odd);
+    return select(x == x, rounded, shift_right<16>(all_bits) | Ints::all(0x40));
 }
 
 inline Floats half_value(Ints h) {

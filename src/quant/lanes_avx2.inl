@@ -1,4 +1,4 @@
-// Eight lanes of AVX2 with FMA. See encoders.inl.
+// Eight lanes of AVX2 with FMA and F16C. See encoders.inl.
 
 struct Mask {
     __m256 v;  // all bits of a lane, or none
@@ -12,6 +12,10 @@ struct Floats {
     __m256 v;
     static Floats all(float x) { return {_mm256_set1_ps(x)}; }
     static Floats load(const float* p) { return {_mm256_loadu_ps(p)}; }
+    // Binary16, of which a NaN becomes quiet.
+    static Floats load_halves(const uint8_t* p) {
+        return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+    }
     void store(float* p) const { _mm256_storeu_ps(p, v); }
 };
 inline Floats operator+(Floats a, Floats b) { return {_mm256_add_ps(a.v, b.v)}; }
@@ -34,10 +38,18 @@ struct Ints {
     static Ints load_bytes(const uint8_t* p) {
         return {_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)))};
     }
+    static Ints load_words(const uint8_t* p) {  // of 16 bits
+        return {_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+    }
     void store_bytes(uint8_t* p) const {  // the low byte of each lane
         const __m256i low = _mm256_and_si256(v, _mm256_set1_epi32(255));
         const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
         _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(words, words));
+    }
+    void store_words(uint8_t* p) const {  // the low 16 bits of each lane
+        const __m256i low = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                         _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1)));
     }
 };
 inline Ints operator+(Ints a, Ints b) { return {_mm256_add_epi32(a.v, b.v)}; }
@@ -64,3 +76,29 @@ inline Ints bits(Floats a) { return {_mm256_castps_si256(a.v)}; }
 inline Floats from_bits(Ints a) { return {_mm256_castsi256_ps(a.v)}; }
 
 constexpr int kLanes = 8;
+
+#include "quant/transpose_x86.inl"
+
+// x[i][lane] = rows[lane][i]. Blocks hold a multiple of 8 values.
+inline void values_to_lanes(const float* const (&rows)[kLanes], int n, float* x) {
+    for (int first = 0; first < n; first += 8) {
+        __m256 a[8], b[8];
+        for (int row = 0; row < 8; ++row) a[row] = _mm256_loadu_ps(rows[row] + first);
+        for (int i = 0; i < 8; i += 2) {
+            b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
+            b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
+        }
+        for (int i = 0; i < 8; i += 4)
+            for (int k = 0; k < 2; ++k) {
+                const __m256d even = _mm256_castps_pd(b[i + k]), odd = _mm256_castps_pd(b[i + 2 + k]);
+                a[i + 2 * k] = _mm256_castpd_ps(_mm256_unpacklo_pd(even, odd));
+                a[i + 2 * k + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(even, odd));
+            }
+        // Half h of a[4 g + c] is now column 4 h + c of rows 4 g to 4 g + 3.
+        for (int c = 0; c < 4; ++c) {
+            float* out = x + (first + c) * kLanes;
+            _mm256_storeu_ps(out, _mm256_permute2f128_ps(a[c], a[4 + c], 0x20));
+            _mm256_storeu_ps(out + 4 * kLanes, _mm256_permute2f128_ps(a[c], a[4 + c], 0x31));
+        }
+    }
+}

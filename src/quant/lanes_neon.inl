@@ -12,6 +12,8 @@ struct Floats {
     float32x4_t v;
     static Floats all(float x) { return {vdupq_n_f32(x)}; }
     static Floats load(const float* p) { return {vld1q_f32(p)}; }
+    // Binary16, of which a NaN becomes quiet.
+    static Floats load_halves(const uint8_t* p) { return {vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)))}; }
     void store(float* p) const { vst1q_f32(p, v); }
 };
 inline Floats operator+(Floats a, Floats b) { return {vaddq_f32(a.v, b.v)}; }
@@ -37,11 +39,17 @@ struct Ints {
         const uint16x8_t words = vmovl_u8(vcreate_u8(four));
         return {vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(words)))};
     }
+    static Ints load_words(const uint8_t* p) {  // of 16 bits
+        return {vreinterpretq_s32_u32(vmovl_u16(vreinterpret_u16_u8(vld1_u8(p))))};
+    }
     void store_bytes(uint8_t* p) const {  // the low byte of each lane
         const uint16x4_t words = vmovn_u32(vreinterpretq_u32_s32(v));
         const uint8x8_t bytes = vmovn_u16(vcombine_u16(words, words));
         const uint32_t four = vget_lane_u32(vreinterpret_u32_u8(bytes), 0);
         __builtin_memcpy(p, &four, 4);
+    }
+    void store_words(uint8_t* p) const {  // the low 16 bits of each lane
+        vst1_u8(p, vreinterpret_u8_u16(vmovn_u32(vreinterpretq_u32_s32(v))));
     }
 };
 inline Ints operator+(Ints a, Ints b) { return {vaddq_s32(a.v, b.v)}; }
@@ -68,3 +76,5 @@ inline Ints bits(Floats a) { return {vreinterpretq_s32_f32(a.v)}; }
 inline Floats from_bits(Ints a) { return {vreinterpretq_f32_s32(a.v)}; }
 
 constexpr int kLanes = 4;
+
+#include "quant/transpose_plain.inl"

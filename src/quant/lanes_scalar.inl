@@ -12,6 +12,15 @@ struct Floats {
     float v;
     static Floats all(float x) { return {x}; }
     static Floats load(const float* p) { return {*p}; }
+    // Binary16, of which a NaN becomes quiet. Without a branch, so that compilers make vectors of a row.
+    static Floats load_halves(const uint8_t* p) {
+        const int32_t h = p[0] | p[1] << 8, magnitude = h & 0x7fff;
+        const int32_t subnormal = __builtin_bit_cast(int32_t, float(magnitude) * 0x1p-24f);
+        const int32_t exponent = magnitude < 0x7c00 ? 112 << 23 : 224 << 23;
+        const int32_t normal = ((magnitude << 13) + exponent) | (magnitude > 0x7c00 ? 0x400000 : 0);
+        const uint32_t sign = uint32_t(h & 0x8000) << 16;
+        return {__builtin_bit_cast(float, uint32_t(magnitude < 0x0400 ? subnormal : normal) | sign)};
+    }
     void store(float* p) const { *p = v; }
 };
 inline Floats operator+(Floats a, Floats b) { return {a.v + b.v}; }
@@ -32,7 +41,9 @@ struct Ints {
     int32_t v;
     static Ints all(int32_t x) { return {x}; }
     static Ints load_bytes(const uint8_t* p) { return {*p}; }
+    static Ints load_words(const uint8_t* p) { return {p[0] | p[1] << 8}; }  // of 16 bits
     void store_bytes(uint8_t* p) const { *p = uint8_t(v); }
+    void store_words(uint8_t* p) const { p[0] = uint8_t(v), p[1] = uint8_t(v >> 8); }  // the low 16 bits
 };
 inline Ints operator+(Ints a, Ints b) { return {int32_t(uint32_t(a.v) + uint32_t(b.v))}; }
 inline Ints operator-(Ints a, Ints b) { return {int32_t(uint32_t(a.v) - uint32_t(b.v))}; }
@@ -58,3 +69,5 @@ inline Ints bits(Floats a) { return {__builtin_bit_cast(int32_t, a.v)}; }
 inline Floats from_bits(Ints a) { return {__builtin_bit_cast(float, a.v)}; }
 
 constexpr int kLanes = 1;
+
+#include "quant/transpose_plain.inl"

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "encode_cases.h"
 #include "peer_library.h"
 #include "support/support.h"
@@ -158,6 +159,51 @@ TEST(EncodeFloats, HaveTheBitsOfThePeer) {
     }
 }
 
+// Every half there is and floats around every rounding, in rows that do not end with the lanes, at odd addresses.
+TEST(EncodeFloats, AreTheSameOnEverySet) {
+    std::vector<uint8_t> words(2 * 65'536 + 1);
+    std::vector<float> floats;
+    for (uint32_t h = 0; h < 65'536; ++h) {
+        words[2 * h + 1] = uint8_t(h);
+        words[2 * h + 2] = uint8_t(h >> 8);
+        for (const uint32_t low : {0x0000u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+            floats.push_back(std::bit_cast<float>(h << 16 | low));
+    }
+    const auto bits = [](float x) { return std::bit_cast<uint32_t>(x); };
+    for (const EncoderSet* set : runnable_sets()) {
+        const minfer::quant::EncoderFunctions& functions = *set->functions;
+        std::vector<float> wide(65'536);
+        functions.widen_f16(words.data() + 1, wide.data(), 65'535);
+        for (uint32_t h = 0; h < 65'535; ++h)
+            ASSERT_EQ(bits(wide[h]), bits(minfer::f16_to_f32(uint16_t(h)))) << set->name;
+        functions.widen_bf16(words.data() + 1, wide.data(), 65'535);
+        for (uint32_t h = 0; h < 65'535; ++h) ASSERT_EQ(bits(wide[h]), h << 16) << set->name;
+        const size_t n = floats.size() - 3;
+        std::vector<uint8_t> narrow(2 * n + 1), payloads(2 * n + 1), bfloats(2 * n + 1);
+        functions.narrow_f16(Arithmetic::x86_64, floats.data(), narrow.data() + 1, int64_t(n));
+        functions.narrow_f16(Arithmetic::aarch64_gcc, floats.data(), payloads.data() + 1, int64_t(n));
+        functions.narrow_bf16(floats.data(), bfloats.data() + 1, int64_t(n));
+        const auto word = [](const std::vector<uint8_t>& row, size_t i) {
+            return row[2 * i + 1] | row[2 * i + 2] << 8;
+        };
+        for (size_t i = 0; i < n; ++i) {
+            const int half = minfer::f32_to_f16(floats[i]);
+            ASSERT_EQ(word(payloads, i), half) << set->name << " " << i;
+            ASSERT_EQ(word(narrow, i), std::isnan(floats[i]) ? half & 0xfe00 : half) << set->name << " " << i;
+            ASSERT_EQ(word(bfloats, i), minfer::f32_to_bf16(floats[i])) << set->name << " " << i;
+        }
+        std::vector<float> finite(67, -3.4e38f);
+        EXPECT_TRUE(functions.all_finite(finite.data(), 67));
+        for (size_t i = 0; i < finite.size(); ++i)
+            for (const float bad : {INFINITY, -INFINITY, NAN}) {
+                finite[i] = bad;
+                EXPECT_FALSE(functions.all_finite(finite.data(), 67)) << set->name << " " << i;
+                EXPECT_TRUE(functions.all_finite(finite.data(), int64_t(i))) << set->name << " " << i;
+                finite[i] = 0.0f;
+            }
+    }
+}
+
 TEST(EncodeRows, RefusesWhatDoesNotFit) {
     std::vector<float> values(512, 1.0f), importance(256, 1.0f);
     std::vector<std::byte> out(2 * 144);
@@ -200,11 +246,13 @@ TEST(EncoderSets, AreChosenByNeedAndByName) {
     EXPECT_EQ(choose_encoder_set(CpuFeatures{}, "scalar").name, "scalar");
     EXPECT_THROW(choose_encoder_set(CpuFeatures{}, "mmx"), minfer::UsageError);
 #if defined(__x86_64__)
-    EXPECT_EQ(choose_encoder_set(CpuFeatures{.avx2 = true, .fma = true}).name, "avx2");
-    EXPECT_EQ(choose_encoder_set(CpuFeatures{.avx2 = true}).name, "scalar");
-    EXPECT_EQ(choose_encoder_set(CpuFeatures{.avx2 = true, .fma = true, .avx512f = true}).name, "avx512");
-    EXPECT_EQ(choose_encoder_set(CpuFeatures{.avx2 = true, .fma = true, .avx512f = true}, "avx2").name, "avx2");
-    EXPECT_THROW(choose_encoder_set(CpuFeatures{.avx2 = true, .fma = true}, "avx512"), minfer::UsageError);
+    EXPECT_EQ(choose_encoder_set(CpuFeatures{.avx2 = true, .fma = true, .f16c = true}).name, "avx2");
+    EXPECT_EQ(choose_encoder_set(CpuFeatures{.avx2 = true, .fma = true}).name, "scalar");
+    const CpuFeatures all = {.avx2 = true, .fma = true, .f16c = true, .avx512f = true};
+    EXPECT_EQ(choose_encoder_set(all).name, "avx512");
+    EXPECT_EQ(choose_encoder_set(all, "avx2").name, "avx2");
+    EXPECT_THROW(choose_encoder_set(CpuFeatures{.avx2 = true, .fma = true, .f16c = true}, "avx512"),
+                 minfer::UsageError);
 #endif
 }
 

@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """Whole files: what `minfer quantize` writes against what llama_model_quantize of the real library writes.
 
-    quantize_peer_test.py --minfer BINARY [--all] [--jobs N]
+    quantize_peer_test.py --minfer BINARY [--all] [--only WORD,WORD...] [--jobs N]
 
 Synthetic checkpoints of every architecture and shape up to tiny256, tied and untied, stored as f16, f32 and bf16, are
-encoded to every type and mixture name by both. Each tensor must be the same bytes and each metadata value the same
-(`gguf_digest.py`, which shares nothing with either, reads the files). Without --all, a sample in which every source and
-every name occurs. Exits with 1 on any difference.
+encoded to every type and mixture name by both, with and without an importance matrix. Each tensor must be the same bytes and each metadata value the same
+but for the recorded importance matrix (`gguf_digest.py`, which shares nothing with either, reads the files). Without
+--all, a sample in which every source and every name occurs; --only keeps the sources that have all those words in their
+names, like qwen2-tiny64-tied-f16. Exits with 1 on any difference.
 """
 import argparse
 import concurrent.futures
 import itertools
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
+
+import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -26,10 +30,15 @@ import gguf_digest  # noqa: E402
 NAMES = {name: (name.upper(), True) for name in ("q2_K", "q6_K", "iq4_nl", "iq4_xs")}
 NAMES |= {"q3_K": ("Q3_K_M", True), "q4_K": ("Q4_K_M", True), "q5_K": ("Q5_K_M", True)}
 NAMES |= {name: (name.upper(), False) for name in (
-    "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "f16", "bf16", "q3_K_S", "q3_K_M", "q3_K_L", "q4_K_S", "q4_K_M", "q5_K_S", "q5_K_M")}
+    "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "f16", "bf16", "f32", "q3_K_S", "q3_K_M", "q3_K_L", "q4_K_S", "q4_K_M", "q5_K_S", "q5_K_M")}
 # --pure and --mixture ask for the other of the two.
 NAMES |= {f"{name} --mixture": (name.upper(), False) for name in ("q2_K", "q6_K", "iq4_nl", "iq4_xs")}
 NAMES |= {f"{name} --pure": (name.upper(), True) for name in ("q4_0", "q5_1", "q8_0", "q3_K_S", "q4_K_M")}
+
+# All of them again with an importance matrix, and the one that is refused without it.
+WITH_IMPORTANCE = " --imatrix"
+NAMES |= {name + WITH_IMPORTANCE: peer for name, peer in NAMES.items()}
+NAMES["q2_K_S" + WITH_IMPORTANCE] = ("Q2_K_S", False)
 
 ARCHS = ("qwen2", "qwen3", "llama")
 SHAPES = ("tiny64", "tiny160", "tiny250", "tiny256")
@@ -37,10 +46,14 @@ STORED = ("f16", "f32", "bf16")
 VOCAB = 640  # rows of the embedding: the tables' size is no part of what is tested
 
 
+def source_name(arch, shape, untied, stored):
+    return f"{arch}-{shape}-{'untied' if untied else 'tied'}-{stored}"
+
+
 def make_source(oracles, folder, arch, shape, untied, stored):
     tokenizer = "llama3_1" if arch == "llama" else "qwen3"
     python = str(oracles / "venv" / "bin" / "python")
-    out = folder / f"{arch}-{shape}-{'untied' if untied else 'tied'}-{stored}.gguf"
+    out = folder / f"{source_name(arch, shape, untied, stored)}.gguf"
     checkpoint = folder / out.stem
     seed = 100 + ARCHS.index(arch) * 10 + SHAPES.index(shape)
     subprocess.run([python, str(FIXTURES / "make_checkpoint.py"), "--arch", arch, "--shape", shape, "--vocab", str(VOCAB),
@@ -52,25 +65,47 @@ def make_source(oracles, folder, arch, shape, untied, stored):
     return out
 
 
+def make_importance(source, path):
+    """For every matrix but output.weight, squares with heavy tails and some zeros, in the older binary form."""
+    rng = np.random.Generator(np.random.PCG64(7))
+    entries = []
+    for name, tensor in sorted(gguf_digest.digest(str(source))["tensors"].items()):
+        if len(tensor["ne"]) < 2 or name == "output.weight":
+            continue
+        n = tensor["ne"][0]
+        values = (rng.standard_normal(n) / (0.02 + rng.random(n) ** 2)) ** 2
+        values[rng.random(n) < 0.05] = 0
+        entries.append((name.encode(), (3 * values).astype(np.float32)))
+    with open(path, "wb") as f:
+        f.write(struct.pack("<i", len(entries)))
+        for name, values in entries:
+            f.write(struct.pack("<i", len(name)) + name + struct.pack("<ii", 3, len(values)) + values.tobytes())
+
+
 def compare(minfer, oracles, source, name, folder):
     """The differences, as lines of text."""
-    words = name.split()
+    words = name.removesuffix(WITH_IMPORTANCE).split()
     peer_name, pure = NAMES[name]
+    importance = folder / "importance.dat"
+    weighted = name.endswith(WITH_IMPORTANCE)
+    if weighted and not importance.exists():
+        make_importance(source, importance)
     ours, theirs = folder / "ours.gguf", folder / "theirs.gguf"
     label = f"{source.stem} {name}"
-    done = subprocess.run([str(minfer), "quantize", str(source), str(ours), "--type", *words, "-t", "1"], capture_output=True,
-                          text=True)
+    done = subprocess.run([str(minfer), "quantize", str(source), str(ours), "--type", *words, "-t", "1",
+                           *(["--imatrix", str(importance)] if weighted else [])], capture_output=True, text=True)
     if done.returncode != 0:
         return [f"{label}: {done.stderr.strip()}"]
     done = subprocess.run([str(oracles / "peer" / "quantize"), str(source), str(theirs), peer_name, "1",
-                           *(["--pure"] if pure else [])], capture_output=True, text=True)
+                           *(["--pure"] if pure else []), *([f"--imatrix={importance}"] if weighted else [])],
+                          capture_output=True, text=True)
     if done.returncode != 0:
         return [f"{label}: the peer failed: {done.stderr.strip()}"]
     a, b = gguf_digest.digest(str(ours)), gguf_digest.digest(str(theirs))
     lines = []
     for kind in ("metadata", "tensors"):
         for key in sorted(a[kind].keys() | b[kind].keys()):
-            if a[kind].get(key) != b[kind].get(key):
+            if not key.startswith("quantize.imatrix.") and a[kind].get(key) != b[kind].get(key):
                 lines.append(f"{label}: {key}: ours {a[kind].get(key)}, the peer's {b[kind].get(key)}")
     if list(a["tensors"]) != list(b["tensors"]):
         lines.append(f"{label}: the tensors' order differs")
@@ -81,12 +116,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minfer", type=pathlib.Path, required=True)
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     oracles = pathlib.Path(os.environ["MINFER_ORACLES"])
     sources = list(itertools.product(ARCHS, SHAPES, (False, True), STORED))
     if not arguments.all:  # each architecture, shape, tying and storage, in turn
         sources = [s for i, s in enumerate(sources) if i % 7 == 0]
+    sources = [s for s in sources if all(word in source_name(*s).split("-") for word in arguments.only.split(",") if word)]
 
     def one(numbered):
         i, source = numbered
