@@ -95,6 +95,7 @@ inline void panel_tokens_float(const std::byte* panels, size_t panel_bytes, cons
     for (int i = 0; i < p; ++i)
 #pragma GCC unroll 16
         for (int t = 0; t < n; ++t) acc[i][t] = zero();
+#pragma GCC unroll 4
     for (size_t k = 0; k < x.n_in; ++k, w += kPanelRows) {
         Vec column[p];
 #pragma GCC unroll 16

@@ -32,17 +32,8 @@ constexpr TileConfig tile_config(uint16_t k) {
 }
 alignas(64) constexpr TileConfig kTilesOf32 = tile_config(32), kTilesOf64 = tile_config(64);
 
-// 1.5 * 2^23 as a float; 16 x 16 of it.
+// The bits of 1.5 * 2^23 as a float.
 constexpr int32_t kMagic = 0x4b400000;
-struct MagicTile {
-    int32_t value[256];
-};
-constexpr MagicTile magic_tile() {
-    MagicTile tile{};
-    for (int32_t& x : tile.value) x = kMagic;
-    return tile;
-}
-alignas(64) constexpr MagicTile kMagicTile = magic_tile();
 
 // Block after block, each of these parts in this order:
 //   weights  [block / 4][16 rows][4]   bytes; where kSplit the low bytes, and the high ones after them
@@ -97,14 +88,23 @@ inline void write_block(const BlockOfRows<Type>& block, std::byte* to) {
 size_t arranged_bytes(size_t n_in, size_t block) {
     return n_in * kTokenGroup + n_in / block * kTokenGroup * sizeof(float) * (block == 32 ? 2 : 1);
 }
+template <size_t k>
+inline void arrange_bytes(const int8_t* q, size_t n_in, size_t token, std::byte* group) {
+    for (size_t i = 0; i < n_in; i += k) __builtin_memcpy(group + i * kTokenGroup + token * k, q + i, k);
+}
 void arrange(const QuantizedRow& row, size_t n_in, size_t block, size_t token, std::byte* group) {
-    const size_t k = block == 32 ? 32 : 64, n_block = n_in / block;
-    for (size_t i = 0; i < n_in / k; ++i) __builtin_memcpy(group + (i * kTokenGroup + token) * k, row.q + i * k, k);
-    auto* d = reinterpret_cast<float*>(group + n_in * kTokenGroup) + token;
-    for (size_t b = 0; b < n_block; ++b) d[b * kTokenGroup] = row.d[b];
+    const size_t n_block = n_in / block;
+    if (block == 32)
+        arrange_bytes<32>(row.q, n_in, token, group);
+    else
+        arrange_bytes<64>(row.q, n_in, token, group);
+    const float* d = row.d;
+    auto* to = reinterpret_cast<float*>(group + n_in * kTokenGroup) + token;
+    for (size_t b = 0; b < n_block; ++b) to[b * kTokenGroup] = d[b];
     if (block != 32) return;
-    d += n_block * kTokenGroup;
-    for (size_t b = 0; b < n_block; ++b) d[b * kTokenGroup] = float(row.sums32[b]);
+    const int16_t* sums = row.sums32;
+    to += n_block * kTokenGroup;
+    for (size_t b = 0; b < n_block; ++b) to[b * kTokenGroup] = float(sums[b]);
 }
 constexpr ArrangedBytes kArrangedBytes = &arranged_bytes;
 constexpr Arrange kArrange = &arrange;
@@ -124,17 +124,24 @@ inline void group_of_32(const std::byte* panels, size_t panel_bytes, size_t n_pa
     alignas(64) int32_t sums[kRing][256];
     const Vec magic = as_floats(all32(kMagic));
 
-    // The product to start next, and the place of its sums; the one started last is still in tile 0.
+    // The product to start next. Tiles take turns, so that one is stored while the other is multiplied.
     const std::byte *next_a = group, *next_w = panels, *next_panel = panels;
     size_t next_block = 0, started = 0;
     const size_t n_step = n_block * n_panel;
     const auto start = [&]() __attribute__((always_inline)) {
         if (started == n_step) return;
+        if (started % 2 == 0) {
+            _tile_zero(0);
+            _tile_loadd(4, next_a, 32);
+            _tile_loadd(6, next_w, 64);
+            _tile_dpbssd(0, 4, 6);
+        } else {
+            _tile_zero(1);
+            _tile_loadd(5, next_a, 32);
+            _tile_loadd(7, next_w, 64);
+            _tile_dpbssd(1, 5, 7);
+        }
         ++started;
-        _tile_loadd(0, kMagicTile.value, 64);
-        _tile_loadd(4, next_a, 32);
-        _tile_loadd(6, next_w, 64);
-        _tile_dpbssd(0, 4, 6);
         next_a += 32 * kTokenGroup;
         next_w += P::kBytes;
         if (++next_block == n_block) {
@@ -146,12 +153,15 @@ inline void group_of_32(const std::byte* panels, size_t panel_bytes, size_t n_pa
     size_t finished = 0;
     const auto finish = [&]() __attribute__((always_inline)) {
         if (finished == started) return;
-        _tile_stored(0, sums[finished % kRing], 64);
+        if (finished % 2 == 0)
+            _tile_stored(0, sums[finished % kRing], 64);
+        else
+            _tile_stored(1, sums[finished % kRing], 64);
         ++finished;
     };
     for (size_t i = 0; i < kAhead; ++i) {
+        if (i != 0) finish();
         start();
-        if (i + 1 < kAhead) finish();
     }
     size_t step = 0;
     for (size_t p = 0; p < n_panel; ++p) {
@@ -161,18 +171,21 @@ inline void group_of_32(const std::byte* panels, size_t panel_bytes, size_t n_pa
         const std::byte* w = panels + p * panel_bytes;
         const float* scales_a = d_a;
         for (size_t b = 0; b < n_block; ++b, ++step, w += P::kBytes, scales_a += kTokenGroup) {
-            finish();
             start();
-            const auto* s = reinterpret_cast<const float*>(sums[step % kRing]);
+            const int32_t* s = sums[step % kRing];
             const Vec d = load(reinterpret_cast<const float*>(w + P::kDAt));
 #pragma GCC unroll 16
-            for (int t = 0; t < 16; ++t) acc[t] = fma(d * all(scales_a[t]), load(s + 16 * t) - magic, acc[t]);
+            for (int t = 0; t < 16; ++t) {
+                const Vec exact = as_floats(add32(load_bytes(s + 16 * t), all32(kMagic))) - magic;
+                acc[t] = fma(d * all(scales_a[t]), exact, acc[t]);
+            }
             if constexpr (P::kLayout.m) {
                 const Vec m = load(reinterpret_cast<const float*>(w + P::kMAt));
                 const float* sums_a = scales_a + n_block * kTokenGroup;
 #pragma GCC unroll 16
                 for (int t = 0; t < 16; ++t) acc[t] = fma(m * all(scales_a[t]), all(sums_a[t]), acc[t]);
             }
+            finish();
         }
         float* const to = out + p * kPanelRows;
 #pragma GCC unroll 16

@@ -94,8 +94,11 @@ inline void write_block(const BlockOfRows<Type>& block, std::byte* to) {
 // Activations: the tokens' integers plus 128, one token after the other.
 size_t arranged_bytes(size_t n_in, size_t) { return kTokenGroup * n_in; }
 void arrange(const QuantizedRow& row, size_t n_in, size_t, size_t token, std::byte* group) {
-    auto* to = reinterpret_cast<uint8_t*>(group) + token * n_in;
-    for (size_t i = 0; i < n_in; ++i) to[i] = uint8_t(row.q[i] + 128);
+    const int8_t* q = row.q;
+    std::byte* to = group + token * n_in;
+    size_t i = 0;
+    for (; i + 64 <= n_in; i += 64) store_bytes(add8(load_bytes(q + i), all8(-128)), to + i);
+    for (; i < n_in; ++i) to[i] = std::byte(q[i] + 128);
 }
 constexpr ArrangedBytes kArrangedBytes = &arranged_bytes;
 constexpr Arrange kArrange = &arrange;

@@ -243,6 +243,15 @@ inline int sum_lanes32(VecI a) {
     y = _mm_add_epi32(y, _mm_shuffle_epi32(y, 0xb1));
     return _mm_cvtsi128_si32(y);
 }
+inline VecI max_of_quarters32(VecI a) {
+    const __m256i b = _mm256_max_epu32(a.low, a.high);
+    const __m256i c = _mm256_max_epu32(b, _mm256_permute2x128_si256(b, b, 0x01));
+    return {c, c};
+}
+inline void store_low_words(VecI a, int16_t* p) {
+    _mm_storeu_si128((__m128i*)p, low_words(a.low));
+    _mm_storeu_si128((__m128i*)(p + 8), low_words(a.high));
+}
 inline void store_low_bytes(VecI a, int8_t* p) {
     // low_words() gives 8 words in a register; the signed pack keeps values of -128 .. 127.
     _mm_storeu_si128((__m128i*)p, _mm_packs_epi16(low_words(a.low), low_words(a.high)));

@@ -181,6 +181,13 @@ inline Vec load_rows_f16(const uint8_t* p, size_t stride) {
 inline VecI max_unsigned32(VecI a, VecI b) { return {_mm512_max_epu32(a.v, b.v)}; }
 inline uint32_t max_lane_unsigned32(VecI a) { return _mm512_reduce_max_epu32(a.v); }
 inline int sum_lanes32(VecI a) { return _mm512_reduce_add_epi32(a.v); }
+// In every quarter: the largest of the quarters, lane by lane.
+inline VecI max_of_quarters32(VecI a) {
+    const __m512i b = _mm512_max_epu32(a.v, _mm512_shuffle_i32x4(a.v, a.v, 0x4e));
+    return {_mm512_max_epu32(b, _mm512_shuffle_i32x4(b, b, 0xb1))};
+}
+// The low two bytes of each lane.
+inline void store_low_words(VecI a, int16_t* p) { _mm256_storeu_si256((__m256i*)p, _mm512_cvtepi32_epi16(a.v)); }
 // The low byte of each lane.
 inline void store_low_bytes(VecI a, int8_t* p) { _mm_storeu_si128((__m128i*)p, _mm512_cvtepi32_epi8(a.v)); }
 // a where x < y, else b; false where either is NaN.

@@ -68,7 +68,7 @@ TEST_P(EachKernels, MatmulHasTheBitsOfTheReference) {
         for (const size_t n_in : lengths(type)) {
             for (const size_t n_out : {1, 5, 16, 17, 33, 80})
                 for (const size_t n_token : {1, 3, 4, 9}) check(type, n_in, n_out, n_token);
-            for (const size_t n_token : {6, 8, 13, 16, 17, 32, 33, 49}) check(type, n_in, 35, n_token);
+            for (const size_t n_token : {6, 8, 13, 16, 33, 49}) check(type, n_in, 35, n_token);
         }
 }
 
