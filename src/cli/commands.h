@@ -5,6 +5,7 @@
 
 namespace minfer::cli {
 
+extern const Command kBenchCommand;
 extern const Command kCompareCommand;
 extern const Command kConvertCommand;
 extern const Command kInfoCommand;

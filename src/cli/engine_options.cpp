@@ -6,6 +6,10 @@ void add_engine_options(CLI::App& app, engine::EngineOptions& options) {
     app.add_option("-t,--threads", options.n_threads, "Threads; default: one for each CPU that minfer may run on")
         ->check(CLI::Range(1, ThreadPool::kMaxThreads))
         ->type_name("N");
+    add_pass_options(app, options);
+}
+
+void add_pass_options(CLI::App& app, engine::EngineOptions& options) {
     app.add_option("--n-batch", options.n_batch, "Tokens of a prompt that go through the model at a time")
         ->check(CLI::Range(1, 1 << 24))
         ->capture_default_str()

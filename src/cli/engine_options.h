@@ -7,7 +7,10 @@
 
 namespace minfer::cli {
 
-// -t N and --n-batch N.
+// -t N and the below.
 void add_engine_options(CLI::App& app, engine::EngineOptions& options);
+
+// --n-batch N: all but the threads.
+void add_pass_options(CLI::App& app, engine::EngineOptions& options);
 
 }  // namespace minfer::cli

@@ -20,8 +20,8 @@ namespace {
 
 std::span<const Command> all_commands() {
     static const std::vector<Command> table = {
-        kCompareCommand,  kConvertCommand, kInfoCommand,  kLogitsCommand,   kMergeCommand,  kPerplexityCommand,
-        kQuantizeCommand, kRenderCommand,  kSplitCommand, kTokenizeCommand, kVerifyCommand,
+        kBenchCommand,      kCompareCommand,  kConvertCommand, kInfoCommand,  kLogitsCommand,   kMergeCommand,
+        kPerplexityCommand, kQuantizeCommand, kRenderCommand,  kSplitCommand, kTokenizeCommand, kVerifyCommand,
     };
     return table;
 }

@@ -35,7 +35,9 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
     threads_ = std::make_unique<ThreadPool>(options.n_threads);
     CpuFeatures features = detect_cpu_features();
     apply_environment(features);
-    backends_.push_back(std::make_unique<cpu::CpuBackend>(cpu::choose_kernels(features), *threads_));
+    const cpu::Kernels& kernels = cpu::choose_kernels(features);
+    kernels_name_ = kernels.name;
+    backends_.push_back(std::make_unique<cpu::CpuBackend>(kernels, *threads_));
     sequences_.emplace(int32_t(n_ctx), int32_t(options.n_sequence));
     std::vector<backend::Backend*> by_priority;
     for (const auto& backend : backends_) by_priority.push_back(backend.get());
@@ -74,11 +76,11 @@ void Engine::check(const Batch& batch) const {
                         sequences_->n_cell() - sequences_->n_free(), sequences_->n_cell(), batch.size()));
 }
 
-size_t Engine::cut(std::span<const BatchToken> rest) const {
+size_t Engine::tokens_of_a_pass(std::span<const BatchToken> tokens) const {
     size_t n = 0;
     size_t n_output_rows = 0;
-    for (; n < rest.size() && n < options_.n_batch; ++n) {
-        if (rest[n].wants_logits && n_output_rows++ == kMaxOutputRows) break;
+    for (; n < tokens.size() && n < options_.n_batch; ++n) {
+        if (tokens[n].wants_logits && n_output_rows++ == kMaxOutputRows) break;
     }
     return n;
 }
@@ -90,7 +92,7 @@ void Engine::run(const Batch& batch, const LogitsSink& sink) {
     try {
         std::span<const BatchToken> rest = batch;
         while (!rest.empty()) {
-            const size_t n = cut(rest);
+            const size_t n = tokens_of_a_pass(rest);
             run_pass(rest.first(n), batch.size() - rest.size(), sink);
             rest = rest.subspan(n);
         }
@@ -122,8 +124,12 @@ void Engine::run_pass(std::span<const BatchToken> tokens, size_t first, const Lo
     sink({rows_, values});
 }
 
-std::string Engine::decode_graph_dot() {
-    return scheduler_->to_dot({.n_token = 1, .n_output_rows = 1, .weights_version = model_->weights().version()});
+graph::GraphParams Engine::decode_params() const {
+    return {.n_token = 1, .n_output_rows = 1, .weights_version = model_->weights().version()};
 }
+
+void Engine::prepare() { scheduler_->plan(decode_params()); }
+
+std::string Engine::decode_graph_dot() { return scheduler_->to_dot(decode_params()); }
 
 }  // namespace minfer::engine

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
@@ -75,12 +76,20 @@ class Engine {
     // NaN, naming the token. The sequences are then as they were before the call.
     void run(const Batch& batch, const LogitsSink& sink);
 
+    // How many of these tokens, from the first on, run() puts into one forward pass.
+    size_t tokens_of_a_pass(std::span<const BatchToken> tokens) const;
+
+    // Makes a decode step ready: what the first one would do before its arithmetic is done now.
+    void prepare();
+
+    std::string_view kernels_name() const { return kernels_name_; }  // the CPU's: "avx512"
+
     // The graph of a decode step, as Graphviz text.
     std::string decode_graph_dot();
 
   private:
     void check(const Batch& batch) const;
-    size_t cut(std::span<const BatchToken> rest) const;
+    graph::GraphParams decode_params() const;
     void run_pass(std::span<const BatchToken> tokens, size_t first, const LogitsSink& sink);
 
     EngineOptions options_;
@@ -89,6 +98,7 @@ class Engine {
     std::optional<tokenizer::Tokenizer> tokenizer_;
     std::optional<sampling::SamplerVocabulary> sampler_vocabulary_;
     std::unique_ptr<ThreadPool> threads_;
+    std::string_view kernels_name_;
     std::vector<std::unique_ptr<backend::Backend>> backends_;
     std::optional<kv::Sequences> sequences_;
     std::unique_ptr<runtime::Scheduler> scheduler_;

@@ -93,12 +93,15 @@ size_t weight_index(gguf::TensorType type) {
 std::span<const Kernels* const> all_kernels() { return kAllKernels; }
 const Kernels& scalar_kernels() { return kScalarKernels; }
 
-std::string missing_features(const Kernels& kernels, const CpuFeatures& features) {
+std::string missing_features(const CpuFeatures& needs, const CpuFeatures& features) {
     std::string missing;
     for (const Feature& f : kFeatures)
-        if (kernels.needs.*f.flag && !(features.*f.flag))
-            missing += (missing.empty() ? "" : ", ") + std::string(f.name);
+        if (needs.*f.flag && !(features.*f.flag)) missing += (missing.empty() ? "" : ", ") + std::string(f.name);
     return missing;
+}
+
+std::string missing_features(const Kernels& kernels, const CpuFeatures& features) {
+    return missing_features(kernels.needs, features);
 }
 
 const Kernels& choose_kernels(const CpuFeatures& features, std::string_view forced) {

@@ -87,7 +87,8 @@ struct Kernels {
 std::span<const Kernels* const> all_kernels();
 const Kernels& scalar_kernels();
 
-// What `kernels` needs and `features` lack, in words ("avx512bw, avx512vl"); empty where it can run.
+// What is needed and `features` lack, in words ("avx512bw, avx512vl"); empty where nothing is.
+std::string missing_features(const CpuFeatures& needs, const CpuFeatures& features);
 std::string missing_features(const Kernels& kernels, const CpuFeatures& features);
 
 // The best set that `features` can run, or the one named `forced`. Throws UsageError for a name that is not in the
