@@ -9,6 +9,7 @@
 #include "backend/cpu/kernels.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
+#include "runtime/assign.h"
 
 namespace minfer::engine {
 namespace {
@@ -41,8 +42,12 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
     sequences_.emplace(int32_t(n_ctx), int32_t(options.n_sequence));
     std::vector<backend::Backend*> by_priority;
     for (const auto& backend : backends_) by_priority.push_back(backend.get());
+    const kv::Layout layout =
+        model_->kv_layout(n_ctx, options.cell_type ? *options.cell_type : kv::cell_type_from_environment());
+    // What no backend runs is refused now and not by the first batch.
+    runtime::assign(model_->build_graph(decode_params()), by_priority, layout);
     scheduler_ = std::make_unique<runtime::Scheduler>(
-        by_priority, model_->weights(), model_->kv_layout(n_ctx, options.cell_type),
+        by_priority, model_->weights(), layout,
         [this](const graph::GraphParams& params) { return model_->build_graph(params); },
         runtime::Scheduler::Options{.fusion = options.fusion});
 }

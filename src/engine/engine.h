@@ -27,7 +27,8 @@ struct EngineOptions {
     size_t n_batch = 512;   // tokens of one forward pass at most
     size_t n_sequence = 1;  // sequences that can be held at a time
     int n_threads = 0;      // 0: every CPU that this process may run on
-    kv::CellType cell_type = kv::CellType::F32;
+    std::optional<kv::CellType> cell_type =
+        {};  // how cells keep their numbers; nothing: kv::cell_type_from_environment
     runtime::FusionOptions fusion = runtime::FusionOptions::from_environment();
 };
 
@@ -39,8 +40,8 @@ constexpr size_t kMaxOutputRows = 64;
 
 class Engine {
   public:
-    // Maps the file and makes everything ready. Throws what gguf::Gguf::open and model::load throw, and UsageError for
-    // options that make no sense.
+    // Maps the file and makes everything ready. Throws what gguf::Gguf::open and model::load throw, UsageError for
+    // options that make no sense, and UnsupportedError where no backend runs the model with cells of that type.
     Engine(const std::string& path, const EngineOptions& options);
     ~Engine();
 
@@ -79,10 +80,21 @@ class Engine {
     // How many of these tokens, from the first on, run() puts into one forward pass.
     size_t tokens_of_a_pass(std::span<const BatchToken> tokens) const;
 
-    // Makes a decode step ready: what the first one would do before its arithmetic is done now.
+    // Makes a decode step ready: what the first one would do before its arithmetic is done now, and the cells have their
+    // memory, for who writes into them by hand.
     void prepare();
 
     std::string_view kernels_name() const { return kernels_name_; }  // the CPU's: "avx512"
+
+    // Moves what the cells hold to the lowest ones; no sequence changes.
+    void compact();
+
+    // Takes the positions [first, first + n) out of a sequence; those after them move up, their keys turned back by n
+    // positions. What they hold of the tokens taken out stays, so the logits from here on are those of no text: whoever
+    // needs them exact truncates and runs the rest anew. Cells that another sequence holds too are copied first.
+    // Throws ShapeError for positions that there are not, and where no cells are free for copies; UnsupportedError,
+    // naming the type, for cells other than f32, whose keys would be rounded again each time.
+    void shift(SequenceId sequence, int32_t first, int32_t n);
 
     // The graph of a decode step, as Graphviz text.
     std::string decode_graph_dot();

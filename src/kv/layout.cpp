@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 
 namespace minfer::kv {
@@ -28,6 +30,13 @@ std::optional<CellType> cell_type_from_name(std::string_view name) {
     for (CellType type : {CellType::F32, CellType::F16, CellType::Q8_0})
         if (name == type_name(type)) return type;
     return std::nullopt;
+}
+
+CellType cell_type_from_environment() {
+    const char* name = std::getenv("MINFER_CACHE_TYPE");
+    if (!name || !*name) return CellType::F32;
+    if (const auto type = cell_type_from_name(name)) return *type;
+    throw UsageError(fmt::format("MINFER_CACHE_TYPE: found '{}', expected f32, f16 or q8_0", name));
 }
 
 size_t row_bytes(CellType type, size_t n) {

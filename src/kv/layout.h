@@ -13,8 +13,18 @@ enum class CellType : uint8_t { F32, F16, Q8_0 };
 
 std::string_view type_name(CellType type);  // "f32", "f16", "q8_0"
 std::optional<CellType> cell_type_from_name(std::string_view name);
+// Of the environment's MINFER_CACHE_TYPE; F32 where it is unset or empty. Throws UsageError for a name that is none, listing
+// those that are. Whether a backend keeps such cells is the backend's to say (Backend::supports_op).
+CellType cell_type_from_environment();
 // Bytes of `n` values. Throws ShapeError where n is not whole blocks: 32 values for Q8_0.
 size_t row_bytes(CellType type, size_t n);
+
+// A row of a cell moved: what `from` held is wanted in `to`.
+struct CellMove {
+    int32_t from = 0;
+    int32_t to = 0;
+    bool operator==(const CellMove&) const = default;
+};
 
 // A layer has two regions, one of keys and one of values; row c of a region belongs to cell c:
 //   K  [n_cells][n_head_kv * head_dim_k]

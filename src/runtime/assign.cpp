@@ -36,7 +36,10 @@ std::vector<NodeId> together(const Graph& graph, NodeId id) {
             what += (i == 0 ? "" : ", ") + describe(graph[graph[id].inputs[i]]);
         what += ")";
     }
-    if (group.size() > 1) what += fmt::format(" over {} cells", kv::type_name(cells));
+    for (NodeId id : group)
+        if (graph[id].op == Op::Attention)
+            what += fmt::format(" over {} cells in heads of {} values", kv::type_name(cells),
+                                graph[id].as<graph::AttentionAttributes>().head_dim);
     std::string names;
     for (const backend::Backend* b : backends) {
         if (!names.empty()) names += ", ";

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
+
 #include "base/error.h"
 
 namespace minfer::kv {
@@ -19,6 +22,20 @@ TEST(Layout, BytesOfCells) {
     EXPECT_EQ(layout.v_row_bytes(), 3u * 34);
     layout.head_dim_v = 16;
     EXPECT_THROW(layout.v_row_bytes(), ShapeError);
+}
+
+TEST(Layout, TheEnvironmentNamesAType) {
+    ASSERT_EQ(unsetenv("MINFER_CACHE_TYPE"), 0);
+    EXPECT_EQ(cell_type_from_environment(), CellType::F32);
+    for (const CellType type : {CellType::F32, CellType::F16, CellType::Q8_0}) {
+        setenv("MINFER_CACHE_TYPE", std::string(type_name(type)).c_str(), 1);
+        EXPECT_EQ(cell_type_from_environment(), type);
+    }
+    for (const char* wrong : {" ", "F16", "q4_0"}) {
+        setenv("MINFER_CACHE_TYPE", wrong, 1);
+        EXPECT_THROW(cell_type_from_environment(), UsageError) << wrong;
+    }
+    unsetenv("MINFER_CACHE_TYPE");
 }
 
 TEST(Layout, NamesOfCellTypes) {

@@ -46,24 +46,10 @@ size_t check(const AttentionShape& shape, std::span<const float> q, const KvCell
     return most;
 }
 
-// Where the keys and values of one tile lie.
-struct Tile {
-    const float* k[kAttentionTile];
-    const float* v[kAttentionTile];
-    size_t n_key;
-};
-
-void find_tile(const AttentionShape& shape, const KvCells& kv, const VisibleCells& visible, size_t head_kv, size_t tile,
-               Tile& found) {
+// The cells of one tile.
+std::span<const int32_t> cells_of(const VisibleCells& visible, size_t tile) {
     const size_t first = tile * kAttentionTile;
-    found.n_key = std::min(kAttentionTile, visible.n_visible - first);
-    const auto* k = static_cast<const float*>(kv.k);
-    const auto* v = static_cast<const float*>(kv.v);
-    for (size_t i = 0; i < found.n_key; ++i) {
-        const size_t at = (size_t(visible.cells[first + i]) * shape.n_head_kv + head_kv) * shape.head_dim;
-        found.k[i] = k + at;
-        found.v[i] = v + at;
-    }
+    return visible.cells.subspan(first, std::min(kAttentionTile, visible.n_visible - first));
 }
 
 size_t tiles(const VisibleCells& visible) { return (visible.n_visible + kAttentionTile - 1) / kAttentionTile; }
@@ -83,20 +69,23 @@ void attention(const Kernels& kernels, ThreadPool& pool, const AttentionShape& s
         // Too few queries to go round: each tile is work of its own, and the merges come after all of them.
         const size_t n_tile = (most + kAttentionTile - 1) / kAttentionTile;
         const size_t n_result = n_token * n_head * n_tile;
-        const std::span<std::byte> bytes = scratch.take(n_result * (dim * sizeof(float) + sizeof(TileResult)));
-        auto* const tile_out = reinterpret_cast<float*>(bytes.data());  // [n_token][n_head][n_tile][dim]
+        const size_t reader_bytes = TileReader::memory_bytes(kv.type, dim);
+        const std::span<std::byte> bytes =
+            scratch.take(reader_bytes * n_threads + n_result * (dim * sizeof(float) + sizeof(TileResult)));
+        auto* const tile_out = reinterpret_cast<float*>(bytes.data() + reader_bytes * n_threads);
+        // tile_out [n_token][n_head][n_tile][dim]
         auto* const results = reinterpret_cast<TileResult*>(tile_out + n_result * dim);
         WorkQueue queue(n_item * n_tile, 1);
-        pool.parallel([&](int, int) {
-            Tile tile;
+        pool.parallel([&](int thread, int) {
+            TileReader tile(kernels, kv, shape.n_head_kv, dim, bytes.data() + reader_bytes * size_t(thread));
             while (const WorkQueue::Piece piece = queue.next()) {
                 const size_t item = piece.begin / n_tile, i = piece.begin % n_tile;
                 const size_t t = item / shape.n_head_kv, head_kv = item % shape.n_head_kv;
                 if (i >= tiles(visible[t])) continue;
-                find_tile(shape, kv, visible[t], head_kv, i, tile);
+                tile.read(cells_of(visible[t], i), head_kv);
                 for (size_t h = t * n_head + head_kv * group; h < t * n_head + (head_kv + 1) * group; ++h)
                     results[h * n_tile + i] =
-                        kernels.attention_tile(q.data() + h * dim, tile.k, tile.v, tile.n_key, dim, shape.scale,
+                        kernels.attention_tile(q.data() + h * dim, tile.k(), tile.v(), tile.n_key(), dim, shape.scale,
                                                tile_out + (h * n_tile + i) * dim);
             }
         });
@@ -113,23 +102,25 @@ void attention(const Kernels& kernels, ThreadPool& pool, const AttentionShape& s
     }
 
     // A thread takes all tiles of a token and a key head, for the query heads that share it.
-    const size_t thread_bytes = (dim * sizeof(float) + group * sizeof(TileResult) + 63) / 64 * 64;
+    const size_t reader_bytes = TileReader::memory_bytes(kv.type, dim);
+    const size_t thread_bytes = reader_bytes + (dim * sizeof(float) + group * sizeof(TileResult) + 63) / 64 * 64;
     const std::span<std::byte> bytes = scratch.take(thread_bytes * n_threads);
     WorkQueue queue(n_item, 1);
     const auto work = [&](int thread, int) {
-        auto* const tile_out = reinterpret_cast<float*>(bytes.data() + thread_bytes * size_t(thread));
+        std::byte* const mine = bytes.data() + thread_bytes * size_t(thread);
+        auto* const tile_out = reinterpret_cast<float*>(mine + reader_bytes);
         auto* const totals = reinterpret_cast<TileResult*>(tile_out + dim);
-        Tile tile;
+        TileReader tile(kernels, kv, shape.n_head_kv, dim, mine);
         while (const WorkQueue::Piece piece = queue.next()) {
             // The last tokens see most: they come first, so that no thread is left with one at the end.
             const size_t t = n_token - 1 - piece.begin / shape.n_head_kv, head_kv = piece.begin % shape.n_head_kv;
             const size_t first_head = t * n_head + head_kv * group;
             for (size_t i = 0; i < tiles(visible[t]); ++i) {
-                find_tile(shape, kv, visible[t], head_kv, i, tile);
+                tile.read(cells_of(visible[t], i), head_kv);
                 for (size_t g = 0; g < group; ++g) {
                     const float* const query = q.data() + (first_head + g) * dim;
                     float* const to = out.data() + (first_head + g) * dim;
-                    const TileResult result = kernels.attention_tile(query, tile.k, tile.v, tile.n_key, dim,
+                    const TileResult result = kernels.attention_tile(query, tile.k(), tile.v(), tile.n_key(), dim,
                                                                      shape.scale, i == 0 ? to : tile_out);
                     if (i == 0)
                         totals[g] = result;

@@ -7,24 +7,13 @@
 #include <cstdint>
 #include <span>
 
+#include "backend/cpu/kv_cells.h"
 #include "backend/cpu/scratch.h"
 #include "base/threads.h"
 
 namespace minfer::cpu {
 
 struct Kernels;
-
-// How a cell keeps its floats. A head's row of another type than f32 is decoded to floats before it is used, so the
-// arithmetic below is one; f16 and q8_0 rows join with their cell formats in src/kv.
-enum class CellType : uint8_t { f32 };
-
-// k, v [n_cell][n_head_kv][head_dim], borrowed.
-struct KvCells {
-    CellType type = CellType::f32;
-    const void* k = nullptr;
-    const void* v = nullptr;
-    size_t n_cell = 0;
-};
 
 // What one token sees: the first n_visible of its sequence's cells, which are listed in the sequence's own order. The
 // token itself is among them. n_visible >= 1.
@@ -44,8 +33,6 @@ struct AttentionShape {
 // has, or a cell is not in [0, n_cell).
 void attention(const Kernels& kernels, ThreadPool& pool, const AttentionShape& shape, std::span<const float> q,
                const KvCells& kv, std::span<const VisibleCells> visible, std::span<float> out, Scratch& scratch);
-
-inline constexpr size_t kAttentionTile = 64;
 
 // The softmax of some keys, not yet divided: out = sum of exp(score - max) * v, sum = sum of exp(score - max).
 struct TileResult {

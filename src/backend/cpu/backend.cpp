@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "backend/cpu/kv_cells.h"
 #include "backend/cpu/matmul.h"
 #include "backend/cpu/program.h"
 #include "base/error.h"
@@ -55,6 +56,22 @@ bool is_matrix(const Node& node) {
 
 }  // namespace
 
+RopeParams rope_params(const graph::RopeParams& params, std::span<const float> freq_factors) {
+    RopeParams rope;
+    rope.n_rot = params.n_rot;
+    rope.freq_base = params.freq_base;
+    rope.freq_factors = freq_factors;
+    if (params.scaling != graph::RopeParams::Scaling::None) rope.freq_scale = 1.0 / params.factor;
+    if (params.scaling == graph::RopeParams::Scaling::Yarn) {
+        rope.ext_factor = params.ext_factor;
+        rope.attn_factor = params.attn_factor;
+        rope.beta_fast = params.beta_fast;
+        rope.beta_slow = params.beta_slow;
+        rope.n_ctx_orig = size_t(params.n_ctx_orig);
+    }
+    return rope;
+}
+
 CpuBackend::CpuBackend(const Kernels& kernels, ThreadPool& pool) : kernels_(kernels), pool_(pool) {}
 
 CpuBackend::~CpuBackend() = default;
@@ -79,8 +96,9 @@ bool CpuBackend::supports_op(const Graph& graph, NodeId id, kv::CellType cells) 
         case Op::BiasRope:
             return is_f32_weight(in(1)) && find_rope_table(graph, node.inputs[2]) != nullptr;
         case Op::StoreKv:
+            return true;  // with its Attention, which knows the size of a head
         case Op::Attention:
-            return cells == kv::CellType::F32;
+            return supports_cells(cells, node.as<graph::AttentionAttributes>().head_dim);
         case Op::Add:
         case Op::Mul:
         case Op::Silu:
@@ -137,19 +155,8 @@ RopeTable& CpuBackend::rope_table(const Graph& graph, const Node& node) {
     const auto known = std::ranges::find_if(
         tables_, [&](const KnownTable& t) { return t.params == params && t.freq_factors == factors; });
     if (known != tables_.end()) return *known->table;
-    RopeParams rope;
-    rope.n_rot = params.n_rot;
-    rope.freq_base = params.freq_base;
-    if (factors != graph::kNoWeight) rope.freq_factors = vector(factors);
-    if (params.scaling != graph::RopeParams::Scaling::None) rope.freq_scale = 1.0 / params.factor;
-    if (params.scaling == graph::RopeParams::Scaling::Yarn) {
-        rope.ext_factor = params.ext_factor;
-        rope.attn_factor = params.attn_factor;
-        rope.beta_fast = params.beta_fast;
-        rope.beta_slow = params.beta_slow;
-        rope.n_ctx_orig = size_t(params.n_ctx_orig);
-    }
-    tables_.push_back({params, factors, std::make_unique<RopeTable>(rope)});
+    const std::span<const float> values = factors == graph::kNoWeight ? std::span<const float>() : vector(factors);
+    tables_.push_back({params, factors, std::make_unique<RopeTable>(rope_params(params, values))});
     return *tables_.back().table;
 }
 

@@ -15,8 +15,11 @@
 
 namespace minfer::cpu {
 
-// Runs every operator, over the weight types of supports_weights() and f32 cells. Weights stay where they are mapped.
-// Not for two threads at once: its programs share scratch memory and the pool.
+// The parameters of a RopeTable node; `freq_factors` [n_rot / 2] or empty, borrowed.
+RopeParams rope_params(const graph::RopeParams& params, std::span<const float> freq_factors);
+
+// Runs every operator, over the weight types of supports_weights() and the cells of supports_cells(). Weights stay
+// where they are mapped. Not for two threads at once: its programs share scratch memory and the pool.
 class CpuBackend final : public backend::Backend {
   public:
     // Both are borrowed for this object's life. Any kernels and any pool give the same bits.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "backend/cpu/attention.h"
+#include "backend/cpu/kv_cells.h"
 #include "backend/cpu/quantize_activations.h"
 #include "backend/cpu/weights.h"
 #include "base/cpu_features.h"
@@ -80,6 +81,9 @@ struct Kernels {
                                  size_t head_dim, float scale, float* out);
     void (*attention_merge)(TileResult* total, float* out, TileResult next, const float* next_out, size_t head_dim);
     void (*attention_finish)(float sum, float* out, size_t head_dim);
+    void (*encode_f16_row)(const float* x, std::byte* out, size_t n);
+    void (*decode_f16_row)(const std::byte* row, float* out, size_t n);
+    void (*decode_q8_0_row)(const std::byte* row, float* out, size_t n);
     MatmulKernels matmul[kWeightTypes];
 };
 

@@ -4,6 +4,7 @@
 // clang-format on
 #include "backend/cpu/add.inl"
 #include "backend/cpu/attention.inl"
+#include "backend/cpu/kv_cells.inl"
 #include "backend/cpu/matmul_float.inl"
 #include "backend/cpu/panel_pack.inl"
 #include "backend/cpu/quantize_activations.inl"
@@ -19,7 +20,8 @@
         .silu_row = &silu_row, .swiglu_row = &swiglu_row, .rope_interleaved = &rope_interleaved,                       \
         .rope_halves = &rope_halves, .quantize_row = &quantize_row, .arranged_bytes = kArrangedBytes,                  \
         .arrange = kArrange, .attention_tile = &attention_tile, .attention_merge = &attention_merge,                   \
-        .attention_finish = &attention_finish, .matmul = {                                                             \
+        .attention_finish = &attention_finish, .encode_f16_row = &encode_f16_row, .decode_f16_row = &decode_f16_row,   \
+        .decode_q8_0_row = &decode_q8_0_row, .matmul = {                                                               \
             MINFER_FLOAT(F32),                                                                                         \
             MINFER_FLOAT(F16),                                                                                         \
             MINFER_FLOAT(BF16),                                                                                        \

@@ -6,9 +6,9 @@
 #include "backend/cpu/add.h"
 #include "backend/cpu/backend.h"
 #include "backend/cpu/get_rows.h"
+#include "backend/cpu/kv_cells.h"
 #include "backend/cpu/matmul.h"
 #include "backend/cpu/rms_norm.h"
-#include "backend/cpu/store_kv.h"
 #include "backend/cpu/swiglu.h"
 
 namespace minfer::cpu {
@@ -20,13 +20,11 @@ using graph::Op;
 
 namespace {
 
-// The regions of a layer, as floats: cells are f32 here.
-std::span<float> region(const backend::Memory& memory, size_t layer, bool keys) {
+std::span<std::byte> region(const backend::Memory& memory, size_t layer, bool keys) {
     const backend::KvRegion& at = memory.layers[layer];
     const kv::Layout& layout = memory.layout;
     const size_t bytes = layout.n_cells * (keys ? layout.k_row_bytes() : layout.v_row_bytes());
-    std::byte* begin = at.buffer->host() + (keys ? at.k_offset : at.v_offset);
-    return {reinterpret_cast<float*>(begin), bytes / sizeof(float)};
+    return {at.buffer->host() + (keys ? at.k_offset : at.v_offset), bytes};
 }
 
 }  // namespace
@@ -164,9 +162,10 @@ void CpuProgram::rope_heads(const Step& step, const Context& context) {
 void CpuProgram::store(const Step& step, const Context& context) {
     const size_t layer = std::get<graph::StoreKvAttributes>(step.attributes).layer;
     const std::span<const int32_t> cells = context.inputs.kv_cells;
-    const size_t n_cells = context.memory.layout.n_cells;
-    store_kv(context.values(step.in[0]), cells, region(context.memory, layer, true), n_cells);
-    store_kv(context.values(step.in[1]), cells, region(context.memory, layer, false), n_cells);
+    const kv::Layout& layout = context.memory.layout;
+    for (const bool keys : {true, false})
+        store_kv(backend_.kernels(), backend_.pool(), layout.type, context.values(step.in[keys ? 0 : 1]), cells,
+                 region(context.memory, layer, keys), layout.n_cells);
 }
 
 void CpuProgram::attend(const Step& step, const Context& context) {
@@ -176,7 +175,7 @@ void CpuProgram::attend(const Step& step, const Context& context) {
     // do.
     for (size_t t = 0; t < visible_.size(); ++t)
         visible_[t] = {map.cells.subspan(size_t(map.offsets[t])), size_t(map.n_visible[t])};
-    const KvCells cells{CellType::f32, region(context.memory, a.layer, true).data(),
+    const KvCells cells{context.memory.layout.type, region(context.memory, a.layer, true).data(),
                         region(context.memory, a.layer, false).data(), context.memory.layout.n_cells};
     attention(backend_.kernels(), backend_.pool(), {a.n_head, a.n_head_kv, a.head_dim, a.scale},
               context.values(step.in[0]), cells, visible_, context.values(step.out), backend_.scratch());

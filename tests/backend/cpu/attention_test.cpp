@@ -36,14 +36,48 @@ struct Case {
     size_t token_size() const { return shape.n_head * shape.head_dim; }
 };
 
+KvCells cells_of(kv::CellType type, const float* k, const float* v, size_t n_cell) {
+    return {type, reinterpret_cast<const std::byte*>(k), reinterpret_cast<const std::byte*>(v), n_cell};
+}
+
 std::vector<float> run(const Kernels& kernels, int n_threads, const Case& c) {
     const Guarded<float> q{std::span<const float>(c.q)}, out(c.q.size());
     const Guarded<float> k{std::span<const float>(c.k)}, v{std::span<const float>(c.v)};
     ThreadPool pool(n_threads);
     Scratch scratch;
-    attention(kernels, pool, c.shape, q.span(), {CellType::f32, k.data(), v.data(), c.n_cell}, c.visible, out.span(),
-              scratch);
+    attention(kernels, pool, c.shape, q.span(), cells_of(kv::CellType::F32, k.data(), v.data(), c.n_cell), c.visible,
+              out.span(), scratch);
     return {out.begin(), out.end()};
+}
+
+// The same over cells of another type, which hold the case's keys and values as that type has them.
+std::vector<float> run_packed(const Kernels& kernels, int n_threads, const Case& c, kv::CellType type) {
+    const size_t dim = c.shape.n_head_kv * c.shape.head_dim;
+    std::vector<int32_t> all(c.n_cell);
+    std::iota(all.begin(), all.end(), 0);
+    ThreadPool pool(n_threads);
+    const Guarded<std::byte> k(c.n_cell * kv::row_bytes(type, dim)), v(c.n_cell * kv::row_bytes(type, dim));
+    store_kv(kernels, pool, type, c.k, all, k.span(), c.n_cell);
+    store_kv(kernels, pool, type, c.v, all, v.span(), c.n_cell);
+    const Guarded<float> q{std::span<const float>(c.q)}, out(c.q.size());
+    Scratch scratch;
+    attention(kernels, pool, c.shape, q.span(), {type, k.data(), v.data(), c.n_cell}, c.visible, out.span(), scratch);
+    return {out.begin(), out.end()};
+}
+
+// The case with each key and value as a cell of that type gives it back.
+Case as_read_back(Case c, kv::CellType type) {
+    for (std::vector<float>* values : {&c.k, &c.v}) {
+        ThreadPool pool(1);
+        const int32_t cell = 0;
+        std::vector<std::byte> bytes(kv::row_bytes(type, values->size()));
+        store_kv(scalar_kernels(), pool, type, *values, std::span(&cell, 1), bytes, 1);
+        if (type == kv::CellType::F16)
+            decode_f16_row_reference(bytes.data(), values->data(), values->size());
+        else
+            decode_q8_0_row_reference(bytes.data(), values->data(), values->size());
+    }
+    return c;
 }
 
 AttentionShape shape(size_t n_head, size_t n_head_kv, size_t head_dim) {
@@ -108,6 +142,21 @@ TEST_P(EachKernels, AttentionDoesNotDependOnTheCells) {
     }
     for (VisibleCells& v : moved.visible) v.cells = moved.cells;
     EXPECT_EQ(bits(run(kernels(), 1, moved)), bits(run(kernels(), 1, c)));
+}
+
+TEST_P(EachKernels, AttentionOverPackedCellsIsThatOverWhatTheyHold) {
+    for (const kv::CellType type : {kv::CellType::F16, kv::CellType::Q8_0})
+        for (const size_t head_dim : {32, 64, 128, 256})
+            for (const size_t n_key : {1, 17, 64, 200}) {
+                const Case c(shape(4, 2, head_dim), n_key, std::min<size_t>(n_key, 3));
+                const std::vector<uint32_t> expected = bits(run(scalar_kernels(), 1, as_read_back(c, type)));
+                for (const int n : {1, 2, 7})
+                    EXPECT_EQ(bits(run_packed(kernels(), n, c, type)), expected)
+                        << kv::type_name(type) << " " << head_dim << " " << n_key << ", " << n << " threads";
+            }
+    const Case odd(shape(6, 3, 50), 130, 100);
+    const std::vector<uint32_t> expected = bits(run(scalar_kernels(), 1, as_read_back(odd, kv::CellType::F16)));
+    for (const int n : {1, 3}) EXPECT_EQ(bits(run_packed(kernels(), n, odd, kv::CellType::F16)), expected);
 }
 
 // Tokens of several sequences in one call, in any order.

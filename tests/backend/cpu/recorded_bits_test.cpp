@@ -45,7 +45,9 @@ TEST_P(EachKernels, HasTheRecordedBits) {
     std::iota(cells.begin(), cells.end(), 0);
     const std::vector<VisibleCells> visible = {{cells, 1}, {cells, 77}, {cells, 400}};
     const std::vector<float> k = values(400 * 200, 7, 3), v = values(400 * 200, 8, 1);
-    attention(kernels(), pool, {10, 2, 100, 0.1f}, values(3000, 6, 2), {CellType::f32, k.data(), v.data(), 400},
+    attention(kernels(), pool, {10, 2, 100, 0.1f}, values(3000, 6, 2),
+              {kv::CellType::F32, reinterpret_cast<const std::byte*>(k.data()),
+               reinterpret_cast<const std::byte*>(v.data()), 400},
               visible, out, scratch);
     found["attention"] = digest(out);
 
