@@ -41,10 +41,11 @@ bool Conversation::drop_turns(size_t n_generated, std::vector<TokenId>& prompt, 
 
 Generation Conversation::reply(GenerationOptions options, const Listener& listener) {
     std::vector<TokenId> prompt = encode_(transcript_.messages_before_reply());
-    if (prompt.size() >= engine_.n_ctx() && !drop_turns(0, prompt, listener))
+    const bool full = prompt.size() >= engine_.n_ctx() && !drop_turns(0, prompt, listener);
+    if (full && prompt.size() > engine_.n_ctx())
         throw ShapeError(
-            fmt::format("the message does not fit: with what must stand before it, it takes {} tokens of "
-                        "a context of {}; --n-ctx makes it larger",
+            fmt::format("the prompt of {} tokens does not fit the context of {} tokens; --n-ctx makes it "
+                        "larger",
                         prompt.size(), engine_.n_ctx()));
     if (listener.started) listener.started(prompt);
 

@@ -57,6 +57,15 @@ class Scheduler {
     // Output i of the last run, [rows][dim]. Valid until the next run.
     std::span<const float> output(size_t i) const;
 
+    // What cells of one layer hold, row after row in the order of `cells`: [cells.size()][k_row_bytes or v_row_bytes]
+    // of the layout. The layer has its memory from the first plan on that stores to it. Throw ShapeError for sizes that
+    // do not fit and a cell that there is not, Error for a layer without memory.
+    enum class KvPart { Keys, Values };
+    void read_cells(size_t layer, KvPart part, std::span<const int32_t> cells, std::span<std::byte> out) const;
+    void write_cells(size_t layer, KvPart part, std::span<const int32_t> cells, std::span<const std::byte> rows);
+    // Of all layers, one move after the other.
+    void copy_cells(std::span<const kv::CellMove> moves);
+
     // The plan for these parameters, made now if it is not kept; for --dump-graph.
     const Plan& plan(const graph::GraphParams& params);
     std::string to_dot(const graph::GraphParams& params);
@@ -74,6 +83,9 @@ class Scheduler {
     void reserve(const Plan& plan);
     void place_layers(const Plan& plan);
     void copy(const Plan& plan, const Run& run);
+    const backend::KvRegion& region(size_t layer) const;
+    void check_cells(std::span<const int32_t> cells, size_t found_bytes, size_t row_bytes) const;
+    size_t row_bytes(KvPart part) const;
 
     std::vector<backend::Backend*> backends_;
     const graph::WeightTable& weights_;

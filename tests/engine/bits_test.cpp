@@ -44,6 +44,7 @@ struct Setting {
     int n_threads = 1;
     size_t n_batch = 512;
     std::string no_fusion = "";
+    kv::CellType cells = kv::CellType::F32;
 };
 
 EngineOptions options(const Setting& s, size_t n_sequence = 1) {
@@ -51,6 +52,7 @@ EngineOptions options(const Setting& s, size_t n_sequence = 1) {
             .n_batch = s.n_batch,
             .n_sequence = n_sequence,
             .n_threads = s.n_threads,
+            .cell_type = s.cells,
             .fusion = runtime::FusionOptions::without(s.no_fusion)};
 }
 
@@ -162,6 +164,18 @@ TEST_P(EachType, SameFusedAndUnfused) {
         for (const size_t n_batch : {1, 64})
             EXPECT_EQ(reference_, run(path(), {.n_threads = 2, .n_batch = n_batch, .no_fusion = off}))
                 << off << ", chunks of " << n_batch;
+}
+
+// Cells of every type: read back in their type, also within the chunk that wrote them.
+TEST_P(EachType, SameWithPackedCells) {
+    for (const kv::CellType cells : {kv::CellType::F16, kv::CellType::Q8_0}) {
+        const Bits expected = run(path(), {.set = Set::Scalar, .cells = cells});
+        EXPECT_NE(expected, reference_);
+        for (const Set set : {Set::Avx2, Set::Best})
+            for (const size_t n_batch : {1, 7, 64, 512})
+                EXPECT_EQ(expected, run(path(), {.set = set, .n_threads = 3, .n_batch = n_batch, .cells = cells}))
+                    << kv::type_name(cells) << ", chunks of " << n_batch;
+    }
 }
 
 // Logits that are all alike would pass every test above.

@@ -177,7 +177,7 @@ TEST_F(ConversationTest, AMessageThatDoesNotFitIsRefusedAndForgotten) {
     talk.ask("hi", options(4), listener());
     const chat::Transcript before = talk.transcript();
     EXPECT_THAT([&] { talk.ask(std::string(60, 'x'), options(4), listener()); },
-                ThrowsMessage<ShapeError>(HasSubstr("of a context of 40; --n-ctx makes it larger")));
+                ThrowsMessage<ShapeError>(HasSubstr("does not fit the context of 40 tokens; --n-ctx makes it larger")));
     EXPECT_EQ(talk.transcript(), before);
     EXPECT_EQ(talk.ask("still here", options(4), listener()).tokens.size(), 4u);
 }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "engine/scoped_environment.h"
 #include "model/tiny_file.h"
 #include "support/support.h"
 
@@ -71,6 +72,86 @@ TEST_F(EngineTest, TruncatedSequencesGoOnFromThere) {
     Engine fresh(write(), {.n_ctx = 8, .n_threads = 1});
     const std::vector<float> all = logits(fresh, batch({1, 2, 9}));
     EXPECT_EQ(after, std::vector<float>(all.end() - 40, all.end()));
+}
+
+TEST_F(EngineTest, CellsThatNoBackendKeepsAreRefusedByName) {
+    const std::string path = write();  // heads of 8 values
+    EXPECT_THAT([&] { Engine(path, {.n_threads = 1, .cell_type = kv::CellType::Q8_0}); },
+                ThrowsMessage<UnsupportedError>(
+                    testing::AllOf(HasSubstr("over q8_0 cells in heads of 8 values"), HasSubstr("asked: cpu"))));
+    const test::ScopedEnvironment environment("MINFER_CACHE_TYPE", "q8_0");
+    EXPECT_THROW(Engine(path, {.n_threads = 1}), UnsupportedError);
+    EXPECT_NO_THROW(Engine(path, {.n_threads = 1, .cell_type = kv::CellType::F16}));
+    const test::ScopedEnvironment wrong("MINFER_CACHE_TYPE", "q9");
+    EXPECT_THAT([&] { Engine(path, {.n_threads = 1}); },
+                ThrowsMessage<UsageError>("MINFER_CACHE_TYPE: found 'q9', expected f32, f16 or q8_0"));
+}
+
+TEST_F(EngineTest, SequencesThatShareAPrefixGoOnAsIfEachHadItsOwn) {
+    Engine engine(write(), {.n_ctx = 12, .n_sequence = 3, .n_threads = 1});
+    logits(engine, batch({1, 2, 3, 4, 5}));
+    engine.sequences().share(0, 1, 3);
+    engine.sequences().share(0, 2, 5);
+    EXPECT_EQ(engine.sequences().n_free(), 7);
+    const std::vector<float> mixed = logits(engine, {{9, 1, true}, {7, 0, true}, {8, 2, true}});
+    const auto fresh = [&](std::initializer_list<TokenId> ids) {
+        Engine other(write(), {.n_ctx = 12, .n_threads = 1});
+        const std::vector<float> all = logits(other, batch(ids));
+        return std::vector<float>(all.end() - 40, all.end());
+    };
+    EXPECT_EQ(std::vector<float>(mixed.begin(), mixed.begin() + 40), fresh({1, 2, 3, 9}));
+    EXPECT_EQ(std::vector<float>(mixed.begin() + 40, mixed.begin() + 80), fresh({1, 2, 3, 4, 5, 7}));
+    EXPECT_EQ(std::vector<float>(mixed.begin() + 80, mixed.end()), fresh({1, 2, 3, 4, 5, 8}));
+    engine.sequences().remove(0);
+    engine.compact();
+    EXPECT_EQ(engine.sequences().n_free(), 12 - 7);
+    EXPECT_EQ(logits(engine, {{6, 2, true}}), fresh({1, 2, 3, 4, 5, 8, 6})) << "after compaction";
+    EXPECT_EQ(logits(engine, {{6, 1, true}}), fresh({1, 2, 3, 9, 6}));
+}
+
+// In the first layer a key depends on its token and position alone, so a key turned back is the one of the new position
+// but for the rounding.
+TEST_F(EngineTest, AShiftTurnsKeysBack) {
+    for (const char* architecture : {"llama", "qwen2", "qwen3"}) {
+        const std::string path = write(architecture);
+        Engine engine(path, {.n_ctx = 40, .n_sequence = 2, .n_threads = 1}), fresh(path, {.n_ctx = 40, .n_threads = 1});
+        logits(engine, batch({1, 2, 3, 4, 5, 6, 7, 8}));
+        engine.sequences().share(0, 1, 8);
+        logits(fresh, batch({1, 2, 6, 7, 8}));
+        engine.shift(0, 2, 3);
+        EXPECT_EQ(engine.sequences().length(0), 5);
+        const auto keys = [](Engine& e, SequenceId s) {
+            const kv::Layout& layout = e.scheduler().layout();
+            const std::span<const int32_t> cells = e.sequences().cells(s);
+            std::vector<float> out(cells.size() * layout.n_head_kv * layout.head_dim_k);
+            e.scheduler().read_cells(0, runtime::Scheduler::KvPart::Keys, cells,
+                                     std::as_writable_bytes(std::span(out)));
+            return out;
+        };
+        const std::vector<float> found = keys(engine, 0), expected = keys(fresh, 0);
+        ASSERT_EQ(found.size(), expected.size());
+        for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << architecture << " " << i;
+        // The sequence that shared the cells has its own bits still.
+        const std::vector<float> after = logits(engine, {{9, 1, true}});
+        Engine whole(path, {.n_ctx = 40, .n_threads = 1});
+        const std::vector<float> all = logits(whole, batch({1, 2, 3, 4, 5, 6, 7, 8, 9}));
+        EXPECT_EQ(after, std::vector<float>(all.end() - 40, all.end()));
+    }
+}
+
+TEST_F(EngineTest, ShiftsThatAreRefused) {
+    const std::string path = write();
+    Engine packed(path, {.n_ctx = 8, .n_threads = 1, .cell_type = kv::CellType::F16});
+    logits(packed, batch({1, 2, 3}));
+    EXPECT_THAT([&] { packed.shift(0, 0, 1); }, ThrowsMessage<UnsupportedError>(HasSubstr("shift: f16 cells")));
+    Engine engine(path, {.n_ctx = 8, .n_sequence = 2, .n_threads = 1});
+    logits(engine, batch({1, 2, 3, 4, 5}));
+    EXPECT_THAT([&] { engine.shift(0, 3, 3); },
+                ThrowsMessage<ShapeError>("shift: found 3 positions from 3 of sequence 0, which holds 5"));
+    EXPECT_THROW(engine.shift(0, -1, 1), ShapeError);
+    engine.sequences().share(0, 1, 5);
+    EXPECT_THAT([&] { engine.shift(0, 0, 1); }, ThrowsMessage<ShapeError>(HasSubstr("4 cells to be copied")));
+    EXPECT_EQ(engine.sequences().length(0), 5);
 }
 
 TEST_F(EngineTest, GivesTheRowsThatWereAskedFor) {
