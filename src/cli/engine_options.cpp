@@ -1,5 +1,7 @@
 #include "cli/engine_options.h"
 
+#include <CLI/CLI.hpp>
+
 namespace minfer::cli {
 
 void add_engine_options(CLI::App& app, engine::EngineOptions& options) {
@@ -14,6 +16,11 @@ void add_pass_options(CLI::App& app, engine::EngineOptions& options) {
         ->check(CLI::Range(1, 1 << 24))
         ->capture_default_str()
         ->type_name("N");
+    app.add_option_function<std::string>(
+           "--cache-type", [&options](const std::string& name) { options.cell_type = kv::cell_type_from_name(name); },
+           "How the cache keeps keys and values: f32, f16 or q8_0; default: MINFER_CACHE_TYPE, or f32")
+        ->check(CLI::IsMember({"f32", "f16", "q8_0"}))
+        ->type_name("TYPE");
 }
 
 }  // namespace minfer::cli

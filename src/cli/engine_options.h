@@ -1,9 +1,11 @@
 // The options that all commands share which run a model.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "engine/engine.h"
+
+namespace CLI {
+class App;
+}
 
 namespace minfer::cli {
 

@@ -11,43 +11,54 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/conversation.h"
 #include "cli/engine_options.h"
+#include "cli/generate_arguments.h"
 #include "cli/interrupt.h"
 #include "cli/model_argument.h"
 #include "cli/parse.h"
 #include "cli/read_input.h"
-#include "cli/sampling_options.h"
-#include "cli/template_options.h"
-#include "engine/generate.h"
+#include "cli/session.h"
+#include "engine/conversation.h"
 
 namespace minfer::cli {
 namespace {
 
-struct Arguments {
-    std::vector<std::string> words;  // [MODEL] [PROMPT]
-    engine::EngineOptions engine;
-    engine::GenerationOptions generation;
-    SamplingOptions sampling;
-    std::string dump_graph;
-    TemplateOptions prompt_template;
-};
+constexpr size_t kDefaultPredict = 256;
 
 struct Job {
     std::string model;
-    std::string prompt;
+    std::optional<std::string> prompt;
 };
 
-void declare(CLI::App& app, Arguments& a) {
-    a.generation.n_predict = 256;
+void add_conversation_options(CLI::App& app, ConversationOptions& c) {
+    auto* on =
+        app.add_flag("--cnv", c.on, "Hold a conversation; PROMPT is its first message. /help lists its commands");
+    app.add_flag("--single-turn", c.single_turn, "Leave after one reply; also -st")->needs(on);
+    app.add_flag("--multiline-input", c.multiline, "A message ends with a line that ends in a backslash; also -mli")
+        ->needs(on);
+    app.add_flag("--hide-thinking", c.hide_thinking, "Leave out what the model thinks before it answers")->needs(on);
+    app.add_flag("--stats", c.stats, "Tell tokens and speed after each reply")->needs(on);
+    app.add_option("--color", c.color, "Colours: on, off, or auto, which is on in a terminal unless NO_COLOR is set")
+        ->check(CLI::IsMember({"on", "off", "auto"}))
+        ->capture_default_str()
+        ->needs(on)
+        ->type_name("WHEN");
+}
+
+void declare(CLI::App& app, GenerateArguments& a) {
     app.add_option(
            "words", a.words,
            "MODEL [PROMPT]. MODEL is a file or a cached name. Without a PROMPT it comes from standard input, less "
            "one newline at its end; without a MODEL the default one is used")
         ->expected(0, 2)
         ->type_name("[MODEL] [PROMPT]");
-    app.add_option("-n,--n-predict", a.generation.n_predict, "Tokens to generate at most; 0: until the context is full")
+    app.add_option(
+           "-n,--n-predict", a.n_predict,
+           fmt::format("Tokens to generate at most; 0: until the context is full; default: {}, in a conversation "
+                       "half the context",
+                       kDefaultPredict))
         ->check(CLI::Range(0, 1 << 24))
-        ->capture_default_str()
         ->type_name("N");
     app.add_option(
            "--n-ctx", a.engine.n_ctx,
@@ -62,27 +73,35 @@ void declare(CLI::App& app, Arguments& a) {
         ->type_name("TEXT");
     app.add_flag("--ignore-eos", a.generation.ignore_eos, "Go on after tokens that end a text");
     add_template_options(app, a.prompt_template);
+    app.add_option("--session", a.session,
+                   "Keep the conversation in this file, with the model's state, and go on from it where it is there")
+        ->type_name("FILE");
     app.add_option("--dump-graph", a.dump_graph, "Also write the graph of a decode step, in Graphviz's language")
         ->type_name("FILE.dot");
     a.sampling.declare(app);
     add_engine_options(app, a.engine);
+    add_conversation_options(app, a.conversation);
 }
 
 Job job(const std::vector<std::string>& words) {
     if (words.size() == 2) return {model_file(words[0]), words[1]};
     if (words.size() == 1 && !names_model(words[0])) return {default_model_file(), words[0]};
-    Job job{words.empty() ? default_model_file() : model_file(words[0]), read_standard_input()};
-    if (job.prompt.ends_with('\n')) job.prompt.pop_back();
-    return job;
+    return {words.empty() ? default_model_file() : model_file(words[0]), std::nullopt};
 }
 
-// The prompt as a user's message, after a system's where there is one.
-std::vector<engine::TokenId> encode_prompt(engine::Engine& engine, const TemplateOptions& options,
-                                           const std::string& prompt) {
-    std::vector<chat::Message> messages;
-    if (options.system) messages.push_back({"system", *options.system});
-    messages.push_back({"user", prompt});
-    return message_encoder(engine, options)(messages);
+std::string prompt_from_standard_input() {
+    std::string prompt = read_standard_input();
+    if (prompt.ends_with('\n')) prompt.pop_back();
+    return prompt;
+}
+
+// CLI11 has no names of several letters after one dash, which llama.cpp's users type.
+std::vector<std::string> long_names(std::vector<std::string> args) {
+    for (std::string& word : args) {
+        if (word == "-st") word = "--single-turn";
+        if (word == "-mli") word = "--multiline-input";
+    }
+    return args;
 }
 
 void write_out(std::string_view text) {
@@ -98,7 +117,7 @@ void write_file(const std::string& path, std::string_view text) {
 
 double rate(size_t n, double seconds) { return seconds > 0 ? double(n) / seconds : 0.0; }
 
-void report(const engine::Generation& g, const Arguments& a, double load_seconds) {
+void report(const engine::Generation& g, const GenerateArguments& a, double load_seconds) {
     if (isatty(STDOUT_FILENO)) fmt::print(stderr, "\n");
     if (g.reason == engine::StopReason::ContextFull)
         fmt::print(stderr, "minfer: the context is full; --n-ctx makes it larger\n");
@@ -106,8 +125,9 @@ void report(const engine::Generation& g, const Arguments& a, double load_seconds
     const std::string seed = s.greedy || s.temperature == 0 ? "" : fmt::format(", seed {}", s.seed);
     // The first token costs no pass of its own: its logits are the prompt's.
     const size_t n_pass = g.tokens.empty() ? 0 : g.tokens.size() - 1;
-    fmt::print(stderr, "load {:.2f} s; prompt {} tokens, {:.1f} tokens/s; generated {} tokens, {:.1f} tokens/s{}\n",
-               load_seconds, g.n_prompt, rate(g.n_prompt, g.prompt_seconds), g.tokens.size(),
+    const std::string computed = g.n_computed == g.n_prompt ? "" : fmt::format("{} of them computed, ", g.n_computed);
+    fmt::print(stderr, "load {:.2f} s; prompt {} tokens, {}{:.1f} tokens/s; generated {} tokens, {:.1f} tokens/s{}\n",
+               load_seconds, g.n_prompt, computed, rate(g.n_computed, g.prompt_seconds), g.tokens.size(),
                rate(n_pass, g.generation_seconds), seed);
 }
 
@@ -115,22 +135,40 @@ void report(const engine::Generation& g, const Arguments& a, double load_seconds
 
 int generate(const std::vector<std::string>& args) {
     CLI::App app("Generates text.", "minfer");
-    Arguments a;
+    GenerateArguments a;
     declare(app, a);
-    if (const std::optional<int> status = parse(app, args)) return *status;
+    if (const std::optional<int> status = parse(app, long_names(args))) return *status;
     a.generation.sampling = a.sampling.params();
+    a.seed_given = app.count("--seed") > 0;
     const Job job = cli::job(a.words);
-    if (job.prompt.empty()) throw Error("the prompt is empty");
+    if (a.conversation.on) return converse(a, job.model, job.prompt);
+    const std::string prompt = job.prompt ? *job.prompt : prompt_from_standard_input();
+    if (prompt.empty()) throw Error("the prompt is empty");
+    a.generation.n_predict = a.n_predict.value_or(kDefaultPredict);
 
     const auto start = std::chrono::steady_clock::now();
     engine::Engine engine(job.model, a.engine);
-    const std::vector<engine::TokenId> prompt = encode_prompt(engine, a.prompt_template, job.prompt);
+    engine::Conversation conversation(engine, 0, message_encoder(engine, a.prompt_template));
+    std::optional<Session> session;
+    if (!a.session.empty()) {
+        session.emplace(a.session, engine);
+        if (const std::optional<Session::Restored> restored = session->restore(conversation)) {
+            if (!a.seed_given) a.generation.sampling.seed = restored->seed;
+            fmt::print(stderr, "minfer: {}\n", restored_text(a.session, *restored));
+        }
+    }
+    if (a.prompt_template.system) conversation.set_system(*a.prompt_template.system);
     const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!a.dump_graph.empty()) write_file(a.dump_graph, engine.decode_graph_dot());
 
     const Interrupt interrupt;
     const engine::Generation generation =
-        engine::generate(engine, 0, prompt, a.generation, write_out, [&] { return interrupt.interrupted(); });
+        conversation.ask(prompt, a.generation,
+                         {.started = {},
+                          .text = write_out,
+                          .dropped = [](size_t n) { fmt::print(stderr, "minfer: {}\n", dropped_text(n)); },
+                          .interrupted = [&] { return interrupt.interrupted(); }});
+    if (session) session->save(conversation, a.generation.sampling.seed);
     report(generation, a, load_seconds);
     return generation.reason == engine::StopReason::Interrupted ? kInterruptedStatus : 0;
 }

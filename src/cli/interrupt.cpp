@@ -12,11 +12,11 @@ extern "C" void on_interrupt(int) { received = 1; }
 
 }  // namespace
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt(Again again) {
     received = 0;
     struct sigaction action = {};
     action.sa_handler = on_interrupt;
-    action.sa_flags = SA_RESETHAND;
+    action.sa_flags = again == Again::EndsTheProcess ? SA_RESETHAND : 0;
     sigaction(SIGINT, &action, nullptr);
 }
 

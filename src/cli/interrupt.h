@@ -5,11 +5,12 @@ namespace minfer::cli {
 
 constexpr int kInterruptedStatus = 130;  // 128 + SIGINT, as shells have it
 
-// While it lives, the first SIGINT only makes interrupted() true; a second one ends the process as without it. One at a
-// time.
+// While it lives, SIGINT makes interrupted() true, and system calls that wait end with EINTR. One at a time.
 class Interrupt {
   public:
-    Interrupt();
+    enum class Again { EndsTheProcess, IsTheSame };  // what a second SIGINT does
+
+    explicit Interrupt(Again again = Again::EndsTheProcess);
     ~Interrupt();
     Interrupt(const Interrupt&) = delete;
     Interrupt& operator=(const Interrupt&) = delete;

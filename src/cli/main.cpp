@@ -30,7 +30,8 @@ void print_help() {
     fmt::print(
         "minfer: the same bits, everywhere\n\nusage:\n"
         "  minfer [OPTIONS] MODEL [PROMPT]  generate text\n"
-        "  minfer [OPTIONS] PROMPT          the same with the default model\n");
+        "  minfer [OPTIONS] PROMPT          the same with the default model\n"
+        "  minfer --cnv [OPTIONS] [MODEL]   hold a conversation\n");
     for (const Command& command : all_commands()) fmt::print("  minfer {:<12} {}\n", command.name, command.summary);
     fmt::print("\n`minfer COMMAND --help` says more of each.\n\n");
     std::fflush(stdout);  // CLI11 prints by a stream of its own

@@ -1,13 +1,16 @@
 // The options of sampling, the same for every command that generates. Names are llama.cpp's.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sampling/params.h"
+
+namespace CLI {
+class App;
+}
 
 namespace minfer::cli {
 

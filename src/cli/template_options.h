@@ -1,13 +1,16 @@
 // The options that say how words become a prompt: in a chat template, the model's own or another, or raw.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/conversation.h"
+
+namespace CLI {
+class App;
+}
 
 namespace minfer::cli {
 

@@ -1,0 +1,38 @@
+// The file of --session, between a conversation and the disk.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/conversation.h"
+
+namespace minfer::cli {
+
+class Session {
+  public:
+    // Reads the whole model once, to know it by its digest. Borrows the engine.
+    Session(std::string path, engine::Engine& engine);
+
+    struct Restored {
+        uint64_t seed = 0;    // that the conversation was held with
+        std::string problem;  // why keys and values must be computed anew; else empty
+        size_t n_turn = 0;
+    };
+    // Puts the file's conversation into one that is new; nothing where there is no file yet. Throws FormatError and
+    // UnsupportedError for a file that gives no conversation, and IoError.
+    std::optional<Restored> restore(engine::Conversation& conversation);
+
+    // Writes the conversation, where it has changed since it was last read or written. Throws IoError.
+    void save(const engine::Conversation& conversation, uint64_t seed);
+
+  private:
+    std::string path_, identity_;
+    engine::Engine& engine_;
+    std::string last_text_;
+};
+
+// What the user should know of it.
+std::string restored_text(const std::string& path, const Session::Restored& restored);
+
+}  // namespace minfer::cli
