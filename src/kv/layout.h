@@ -13,8 +13,8 @@ enum class CellType : uint8_t { F32, F16, Q8_0 };
 
 std::string_view type_name(CellType type);  // "f32", "f16", "q8_0"
 std::optional<CellType> cell_type_from_name(std::string_view name);
-// Of the environment's MINFER_CACHE_TYPE; F32 where it is unset or empty. Throws UsageError for a name that is none, listing
-// those that are. Whether a backend keeps such cells is the backend's to say (Backend::supports_op).
+// Of the environment's MINFER_CACHE_TYPE; F32 where it is unset or empty. Throws UsageError for a name that is none,
+// listing those that are. Whether a backend keeps such cells is the backend's to say (Backend::supports_op).
 CellType cell_type_from_environment();
 // Bytes of `n` values. Throws ShapeError where n is not whole blocks: 32 values for Q8_0.
 size_t row_bytes(CellType type, size_t n);
