@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/rows_in_parallel.h"
@@ -46,13 +47,119 @@ size_t check(const AttentionShape& shape, std::span<const float> q, const KvCell
     return most;
 }
 
-// The cells of one tile.
+// The cells of one tile of a token.
 std::span<const int32_t> cells_of(const VisibleCells& visible, size_t tile) {
     const size_t first = tile * kAttentionTile;
     return visible.cells.subspan(first, std::min(kAttentionTile, visible.n_visible - first));
 }
 
 size_t tiles(const VisibleCells& visible) { return (visible.n_visible + kAttentionTile - 1) / kAttentionTile; }
+
+// Queries that go through a tile together: their results and a tile of keys and of values fit L1.
+constexpr size_t kBlockQueries = 32;
+// From this many on, scores with a lane a key save more than turning the keys costs.
+constexpr size_t kAcrossQueries = 12;
+
+// Tokens that follow each other in one sequence, so that the later see all that the earlier do.
+struct TokenBlock {
+    size_t begin, end;
+};
+
+// The blocks of a batch, the last token's first: its tokens see most, and no thread should be left with those at the
+// end. Gives how many; `blocks` has room for one a token.
+size_t make_blocks(std::span<const VisibleCells> visible, size_t most_tokens, TokenBlock* blocks) {
+    size_t n = 0;
+    for (size_t end = visible.size(); end > 0; ++n) {
+        size_t begin = end - 1;
+        while (begin > 0 && end - begin < most_tokens &&
+               visible[begin - 1].cells.data() == visible[begin].cells.data() &&
+               visible[begin - 1].n_visible <= visible[begin].n_visible)
+            --begin;
+        blocks[n] = {begin, end};
+        end = begin;
+    }
+    return n;
+}
+
+size_t aligned(size_t n) { return (n + Scratch::kAlignment - 1) / Scratch::kAlignment * Scratch::kAlignment; }
+
+// What a thread works with, in its part of the scratch. n_query is the most that go through a tile together.
+struct Workspace {
+    static size_t bytes(kv::CellType cells, size_t n_query, size_t dim) {
+        return TileReader::memory_bytes(cells, dim) + aligned(kAttentionTile * dim * sizeof(float)) +
+               aligned(n_query * dim * sizeof(float)) + aligned(n_query * sizeof(TileQuery)) +
+               2 * aligned(n_query * sizeof(TileResult));
+    }
+    Workspace(kv::CellType cells, std::byte* memory, size_t n_query, size_t dim) {
+        const auto take = [&](size_t n) { return std::exchange(memory, memory + aligned(n)); };
+        reader = take(TileReader::memory_bytes(cells, dim));
+        across = reinterpret_cast<float*>(take(kAttentionTile * dim * sizeof(float)));
+        tile_out = reinterpret_cast<float*>(take(n_query * dim * sizeof(float)));
+        queries = reinterpret_cast<TileQuery*>(take(n_query * sizeof(TileQuery)));
+        results = reinterpret_cast<TileResult*>(take(n_query * sizeof(TileResult)));
+        totals = reinterpret_cast<TileResult*>(take(n_query * sizeof(TileResult)));
+    }
+    std::byte* reader;    // of the TileReader
+    float* across;        // [dim][64]
+    float* tile_out;      // [n_query][dim]
+    TileQuery* queries;   // [n_query]
+    TileResult* results;  // [n_query], of the tile at hand
+    TileResult* totals;   // [n_query], of all before it
+};
+
+// All that the work on one batch needs.
+struct Job {
+    const Kernels& kernels;
+    const AttentionShape& shape;
+    std::span<const float> q;
+    std::span<const VisibleCells> visible;
+    std::span<float> out;
+
+    size_t group() const { return shape.n_head / shape.n_head_kv; }
+    // Where a token's query of a head of the group lies, in q and in out.
+    size_t at(size_t token, size_t head_kv, size_t g) const {
+        return (token * shape.n_head + head_kv * group() + g) * shape.head_dim;
+    }
+
+    void run_tile(const TileReader& tile, size_t n_query, const Workspace& w) const {
+        const bool turn = kernels.attention_across && n_query >= kAcrossQueries;
+        if (turn) kernels.attention_across(tile.k(), tile.n_key(), shape.head_dim, w.across);
+        kernels.attention_tile(w.queries, n_query, tile.k(), tile.v(), turn ? w.across : nullptr, shape.head_dim,
+                               shape.scale);
+    }
+
+    // All tiles of the tokens of a block, for the query heads that share a key head.
+    void run_block(TokenBlock block, size_t head_kv, TileReader& tile, const Workspace& w) const {
+        const size_t dim = shape.head_dim;
+        const VisibleCells& last = visible[block.end - 1];
+        for (size_t i = 0; i < tiles(last); ++i) {
+            // Tokens that see nothing of this tile are the first of the block.
+            size_t first = block.begin;
+            while (visible[first].n_visible <= i * kAttentionTile) ++first;
+            size_t n_query = 0;
+            for (size_t t = first; t < block.end; ++t)
+                for (size_t g = 0; g < group(); ++g, ++n_query)
+                    w.queries[n_query] = {q.data() + at(t, head_kv, g),
+                                          std::min(kAttentionTile, visible[t].n_visible - i * kAttentionTile),
+                                          i == 0 ? out.data() + at(t, head_kv, g) : w.tile_out + n_query * dim,
+                                          &w.results[n_query]};
+            tile.read(cells_of(last, i), head_kv);
+            run_tile(tile, n_query, w);
+            const size_t skipped = (first - block.begin) * group();
+            for (size_t n = 0; n < n_query; ++n) {
+                TileResult& total = w.totals[skipped + n];
+                if (i == 0)
+                    total = w.results[n];
+                else
+                    kernels.attention_merge(&total, out.data() + at(first + n / group(), head_kv, n % group()),
+                                            w.results[n], w.tile_out + n * dim, dim);
+            }
+        }
+        for (size_t t = block.begin, n = 0; t < block.end; ++t)
+            for (size_t g = 0; g < group(); ++g, ++n)
+                kernels.attention_finish(w.totals[n].sum, out.data() + at(t, head_kv, g), dim);
+    }
+};
 
 }  // namespace
 
@@ -61,32 +168,36 @@ void attention(const Kernels& kernels, ThreadPool& pool, const AttentionShape& s
     const size_t most = check(shape, q, kv, visible, out);
     const size_t n_token = visible.size(), dim = shape.head_dim, n_head = shape.n_head;
     if (n_token == 0) return;
-    const size_t group = n_head / shape.n_head_kv;
-    const size_t n_item = n_token * shape.n_head_kv, n_threads = size_t(pool.size());
+    const Job job{kernels, shape, q, visible, out};
+    const size_t group = job.group(), n_threads = size_t(pool.size());
     const bool alone = n_threads == 1 || n_token * n_head * most * dim < kAloneProducts;
 
-    if (!alone && n_item < 2 * n_threads) {
+    if (!alone && n_token * shape.n_head_kv < 2 * n_threads) {
         // Too few queries to go round: each tile is work of its own, and the merges come after all of them.
         const size_t n_tile = (most + kAttentionTile - 1) / kAttentionTile;
         const size_t n_result = n_token * n_head * n_tile;
-        const size_t reader_bytes = TileReader::memory_bytes(kv.type, dim);
-        const std::span<std::byte> bytes =
-            scratch.take(reader_bytes * n_threads + n_result * (dim * sizeof(float) + sizeof(TileResult)));
-        auto* const tile_out = reinterpret_cast<float*>(bytes.data() + reader_bytes * n_threads);
-        // tile_out [n_token][n_head][n_tile][dim]
-        auto* const results = reinterpret_cast<TileResult*>(tile_out + n_result * dim);
-        WorkQueue queue(n_item * n_tile, 1);
+        const size_t thread_bytes = Workspace::bytes(kv.type, group, dim);
+        const size_t result_bytes = aligned(n_result * sizeof(TileResult));
+        std::byte* const bytes =
+            scratch.take(thread_bytes * n_threads + result_bytes + n_result * dim * sizeof(float)).data();
+        auto* const results = reinterpret_cast<TileResult*>(bytes + thread_bytes * n_threads);
+        // [n_token][n_head][n_tile][dim]
+        auto* const tile_out = reinterpret_cast<float*>(bytes + thread_bytes * n_threads + result_bytes);
+        WorkQueue queue(n_token * shape.n_head_kv * n_tile, 1);
         pool.parallel([&](int thread, int) {
-            TileReader tile(kernels, kv, shape.n_head_kv, dim, bytes.data() + reader_bytes * size_t(thread));
+            const Workspace w(kv.type, bytes + thread_bytes * size_t(thread), group, dim);
+            TileReader tile(kernels, kv, shape.n_head_kv, dim, w.reader);
             while (const WorkQueue::Piece piece = queue.next()) {
                 const size_t item = piece.begin / n_tile, i = piece.begin % n_tile;
                 const size_t t = item / shape.n_head_kv, head_kv = item % shape.n_head_kv;
                 if (i >= tiles(visible[t])) continue;
                 tile.read(cells_of(visible[t], i), head_kv);
-                for (size_t h = t * n_head + head_kv * group; h < t * n_head + (head_kv + 1) * group; ++h)
-                    results[h * n_tile + i] =
-                        kernels.attention_tile(q.data() + h * dim, tile.k(), tile.v(), tile.n_key(), dim, shape.scale,
-                                               tile_out + (h * n_tile + i) * dim);
+                for (size_t g = 0; g < group; ++g) {
+                    const size_t result = (t * n_head + head_kv * group + g) * n_tile + i;
+                    w.queries[g] = {q.data() + job.at(t, head_kv, g), tile.n_key(), tile_out + result * dim,
+                                    &results[result]};
+                }
+                job.run_tile(tile, group, w);
             }
         });
         rows_in_parallel(pool, n_token * n_head, n_tile * dim, [&](size_t h) {
@@ -101,36 +212,18 @@ void attention(const Kernels& kernels, ThreadPool& pool, const AttentionShape& s
         return;
     }
 
-    // A thread takes all tiles of a token and a key head, for the query heads that share it.
-    const size_t reader_bytes = TileReader::memory_bytes(kv.type, dim);
-    const size_t thread_bytes = reader_bytes + (dim * sizeof(float) + group * sizeof(TileResult) + 63) / 64 * 64;
-    const std::span<std::byte> bytes = scratch.take(thread_bytes * n_threads);
-    WorkQueue queue(n_item, 1);
+    // A thread takes a block of tokens and a key head; several items a thread, so that one that is late takes fewer.
+    const size_t block_tokens =
+        std::clamp<size_t>(n_token * shape.n_head_kv / (4 * n_threads), 1, std::max<size_t>(1, kBlockQueries / group));
+    const size_t thread_bytes = Workspace::bytes(kv.type, block_tokens * group, dim);
+    std::byte* const bytes = scratch.take(thread_bytes * n_threads + n_token * sizeof(TokenBlock)).data();
+    auto* const blocks = reinterpret_cast<TokenBlock*>(bytes + thread_bytes * n_threads);
+    WorkQueue queue(make_blocks(visible, block_tokens, blocks) * shape.n_head_kv, 1);
     const auto work = [&](int thread, int) {
-        std::byte* const mine = bytes.data() + thread_bytes * size_t(thread);
-        auto* const tile_out = reinterpret_cast<float*>(mine + reader_bytes);
-        auto* const totals = reinterpret_cast<TileResult*>(tile_out + dim);
-        TileReader tile(kernels, kv, shape.n_head_kv, dim, mine);
-        while (const WorkQueue::Piece piece = queue.next()) {
-            // The last tokens see most: they come first, so that no thread is left with one at the end.
-            const size_t t = n_token - 1 - piece.begin / shape.n_head_kv, head_kv = piece.begin % shape.n_head_kv;
-            const size_t first_head = t * n_head + head_kv * group;
-            for (size_t i = 0; i < tiles(visible[t]); ++i) {
-                tile.read(cells_of(visible[t], i), head_kv);
-                for (size_t g = 0; g < group; ++g) {
-                    const float* const query = q.data() + (first_head + g) * dim;
-                    float* const to = out.data() + (first_head + g) * dim;
-                    const TileResult result = kernels.attention_tile(query, tile.k(), tile.v(), tile.n_key(), dim,
-                                                                     shape.scale, i == 0 ? to : tile_out);
-                    if (i == 0)
-                        totals[g] = result;
-                    else
-                        kernels.attention_merge(&totals[g], to, result, tile_out, dim);
-                }
-            }
-            for (size_t g = 0; g < group; ++g)
-                kernels.attention_finish(totals[g].sum, out.data() + (first_head + g) * dim, dim);
-        }
+        const Workspace w(kv.type, bytes + thread_bytes * size_t(thread), block_tokens * group, dim);
+        TileReader tile(kernels, kv, shape.n_head_kv, dim, w.reader);
+        while (const WorkQueue::Piece piece = queue.next())
+            job.run_block(blocks[piece.begin / shape.n_head_kv], piece.begin % shape.n_head_kv, tile, w);
     };
     if (alone)
         work(0, 1);

@@ -39,9 +39,19 @@ struct TileResult {
     float max, sum;
 };
 
-// One query over one tile: k and v point to n_key (1 .. 64) rows of head_dim floats. out [head_dim].
-TileResult attention_tile_reference(const float* q, const float* const* k, const float* const* v, size_t n_key,
-                                    size_t head_dim, float scale, float* out);
+// One query over the first n_key (1 .. 64) keys of a tile.
+struct TileQuery {
+    const float* q;  // [head_dim]
+    size_t n_key;
+    float* out;  // [head_dim]
+    TileResult* result;
+};
+
+// Queries that share a key head over one of its tiles: k and v point to rows of head_dim floats, as many as the query
+// that sees most needs. A set may compute scores from `across` where it is given, which is what its attention_across
+// made of the same k: [head_dim][64], lane = key. The bits are the same.
+void attention_tile_reference(const TileQuery* queries, size_t n_query, const float* const* k, const float* const* v,
+                              const float* across, size_t head_dim, float scale);
 // Merges the tile `next`, `next_out` into `total`, `out`, which are of the tiles before it.
 void attention_merge_reference(TileResult* total, float* out, TileResult next, const float* next_out, size_t head_dim);
 // out[i] = out[i] / sum.

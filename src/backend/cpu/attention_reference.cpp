@@ -14,10 +14,8 @@ float tree(float (&lane)[16]) {
     return lane[0];
 }
 
-}  // namespace
-
-TileResult attention_tile_reference(const float* q, const float* const* k, const float* const* v, size_t n_key,
-                                    size_t head_dim, float scale, float* out) {
+TileResult one_query(const float* q, const float* const* k, const float* const* v, size_t n_key, size_t head_dim,
+                     float scale, float* out) {
     float weight[kAttentionTile];
     float max = -std::numeric_limits<float>::infinity();
     for (size_t key = 0; key < n_key; ++key) {
@@ -38,6 +36,16 @@ TileResult attention_tile_reference(const float* q, const float* const* k, const
         out[i] = acc;
     }
     return {max, tree(lane)};
+}
+
+}  // namespace
+
+void attention_tile_reference(const TileQuery* queries, size_t n_query, const float* const* k, const float* const* v,
+                              const float*, size_t head_dim, float scale) {
+    for (size_t i = 0; i < n_query; ++i) {
+        const TileQuery& query = queries[i];
+        *query.result = one_query(query.q, k, v, query.n_key, head_dim, scale, query.out);
+    }
 }
 
 void attention_merge_reference(TileResult* total, float* out, TileResult next, const float* next_out, size_t head_dim) {

@@ -71,6 +71,7 @@ extern constinit const Kernels kScalarKernels = {
     .arranged_bytes = nullptr,
     .arrange = nullptr,
     .attention_tile = &attention_tile_reference,
+    .attention_across = nullptr,
     .attention_merge = &attention_merge_reference,
     .attention_finish = &attention_finish_reference,
     .encode_f16_row = &encode_f16_row_reference,

@@ -77,8 +77,10 @@ struct Kernels {
     void (*quantize_row)(const float* x, size_t n_in, size_t block, const QuantizedRow& out);
     ArrangedBytes arranged_bytes;
     Arrange arrange;
-    TileResult (*attention_tile)(const float* q, const float* const* k, const float* const* v, size_t n_key,
-                                 size_t head_dim, float scale, float* out);
+    // attention.h. `across` may be null; attention_across is, in a set that has no use for it.
+    void (*attention_tile)(const TileQuery* queries, size_t n_query, const float* const* k, const float* const* v,
+                           const float* across, size_t head_dim, float scale);
+    void (*attention_across)(const float* const* k, size_t n_key, size_t head_dim, float* across);
     void (*attention_merge)(TileResult* total, float* out, TileResult next, const float* next_out, size_t head_dim);
     void (*attention_finish)(float sum, float* out, size_t head_dim);
     void (*encode_f16_row)(const float* x, std::byte* out, size_t n);

@@ -19,9 +19,9 @@
         .name = set_name, .needs = set_needs, .rms_norm_row = &rms_norm_row, .add_row = &add_row, .mul_row = &mul_row, \
         .silu_row = &silu_row, .swiglu_row = &swiglu_row, .rope_interleaved = &rope_interleaved,                       \
         .rope_halves = &rope_halves, .quantize_row = &quantize_row, .arranged_bytes = kArrangedBytes,                  \
-        .arrange = kArrange, .attention_tile = &attention_tile, .attention_merge = &attention_merge,                   \
-        .attention_finish = &attention_finish, .encode_f16_row = &encode_f16_row, .decode_f16_row = &decode_f16_row,   \
-        .decode_q8_0_row = &decode_q8_0_row, .matmul = {                                                               \
+        .arrange = kArrange, .attention_tile = &attention_tile, .attention_across = &attention_across,                 \
+        .attention_merge = &attention_merge, .attention_finish = &attention_finish, .encode_f16_row = &encode_f16_row, \
+        .decode_f16_row = &decode_f16_row, .decode_q8_0_row = &decode_q8_0_row, .matmul = {                            \
             MINFER_FLOAT(F32),                                                                                         \
             MINFER_FLOAT(F16),                                                                                         \
             MINFER_FLOAT(BF16),                                                                                        \

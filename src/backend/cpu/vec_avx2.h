@@ -3,6 +3,8 @@
 constexpr int kTokensInteger = 2;  // 2 integer sums, 2 word sums and 2 float sums, of two registers each, out of 16
 constexpr int kTokensFloat = 6,
               kPanelsFloat = 1;  // 6 chains of two registers, a column and a broadcast of 16 registers
+constexpr int kQueriesAtOnce = 2;
+constexpr int kValuesAtOnce = 2;
 constexpr int kKeysAtOnce = 4;
 
 struct Vec {
@@ -121,6 +123,13 @@ inline VecI load_rows(const uint8_t* p, size_t stride) {
                                     _mm_loadu_si128((const __m128i*)(p + 4 * stride)), 1),
             _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)(p + 8 * stride))),
                                     _mm_loadu_si128((const __m128i*)(p + 12 * stride)), 1)};
+}
+inline VecI load_rows(const float* const* rows, size_t offset) {
+    const auto pair = [&](int low, int high) __attribute__((always_inline)) {
+        return _mm256_castps_si256(_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(rows[low] + offset)),
+                                                        _mm_loadu_ps(rows[high] + offset), 1));
+    };
+    return {pair(0, 4), pair(8, 12)};
 }
 inline VecI load_rows8(const uint8_t* p, size_t stride) {
     const __m256i a = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i*)p)),

@@ -8,7 +8,9 @@
 constexpr int kTokensInteger = 4;  // tokens that a panel kernel takes at once: 4 integer sums, 4 word sums and 4 float
                                    // sums fit 32 registers beside the weights
 constexpr int kTokensFloat = 12, kPanelsFloat = 2;  // 24 chains, two columns and a broadcast of 32 registers
-constexpr int kKeysAtOnce = 16;                     // keys whose products with a query are summed side by side
+constexpr int kQueriesAtOnce = 4;                   // with 2 vectors of keys or 4 of values: 8 or 16 chains
+constexpr int kValuesAtOnce = 4;
+constexpr int kKeysAtOnce = 16;  // keys whose products with a query are summed side by side
 
 struct Vec {
     __m512 v;
@@ -94,6 +96,14 @@ inline VecI load_rows(const uint8_t* p, size_t stride) {
     const __m256i b = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)(p + 8 * stride))),
                                               _mm_loadu_si128((const __m128i*)(p + 12 * stride)), 1);
     return {_mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1)};
+}
+// Quarter i: 16 bytes at rows[4 i].
+inline VecI load_rows(const float* const* rows, size_t offset) {
+    const __m256 a =
+        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(rows[0] + offset)), _mm_loadu_ps(rows[4] + offset), 1);
+    const __m256 b = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(rows[8] + offset)),
+                                          _mm_loadu_ps(rows[12] + offset), 1);
+    return {_mm512_castps_si512(_mm512_insertf32x8(_mm512_castps256_ps512(a), b, 1))};
 }
 // The same with 8 bytes a row: quarter i holds them twice.
 inline VecI load_rows8(const uint8_t* p, size_t stride) {

@@ -1,7 +1,9 @@
 #include "backend/cpu/attention.h"
 
+#include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "each_kernels.h"
@@ -89,6 +91,48 @@ TEST_P(EachKernels, AttentionHasTheBitsOfTheReference) {
         for (const size_t n_key : {1, 2, 15, 16, 17, 63, 64, 65, 128, 200}) {
             const Case c(shape(4, 2, head_dim), n_key, std::min<size_t>(n_key, 3));
             EXPECT_EQ(bits(run(kernels(), 1, c)), bits(run(scalar_kernels(), 1, c))) << head_dim << " " << n_key;
+        }
+}
+
+// Many queries over one tile, with one, three and seven heads to a key head, and tokens that see only some of it.
+TEST_P(EachKernels, AttentionOfManyQueriesHasTheBitsOfTheReference) {
+    for (const auto& [n_head, n_head_kv] : {std::pair<size_t, size_t>{7, 1}, {6, 2}, {2, 2}})
+        for (const size_t head_dim : {2, 14, 18, 50, 64, 80, 130})
+            for (const size_t n_key : {40, 65, 129, 200})
+                for (const size_t n_token : {12, 37}) {
+                    const Case c(shape(n_head, n_head_kv, head_dim), n_key, n_token, n_key);
+                    const std::vector<uint32_t> expected = bits(run(scalar_kernels(), 1, c));
+                    EXPECT_EQ(bits(run(kernels(), 1, c)), expected)
+                        << n_head << " heads of " << head_dim << ", " << n_key << " keys, " << n_token << " tokens";
+                    EXPECT_EQ(bits(run(kernels(), 2, c)), expected) << "2 threads";
+                }
+}
+
+TEST_P(EachKernels, AttentionOfManyQueriesWithExtremeValues) {
+    for (const float value :
+         {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 3e38f, -3e38f, 0x1p-149f, -0.0f})
+        for (const size_t at : {0, 40, 70, 99}) {
+            Case c(shape(4, 1, 20), 100, 50);
+            for (size_t i = 0; i < 20; i += 3) c.k[size_t(c.cells[at]) * 20 + i] = value;
+            EXPECT_EQ(bits(run(kernels(), 1, c)), bits(run(scalar_kernels(), 1, c))) << value << " key " << at;
+            Case d(shape(4, 1, 20), 100, 50);
+            d.v[size_t(d.cells[at]) * 20 + 7] = value;
+            EXPECT_EQ(bits(run(kernels(), 1, d)), bits(run(scalar_kernels(), 1, d))) << value << " value " << at;
+        }
+}
+
+// A value that a token does not see must not reach it, not even as zero times infinity.
+TEST_P(EachKernels, AttentionLeavesOutWhatATokenDoesNotSee) {
+    Case c(shape(4, 1, 64), 100, 50);
+    const std::vector<float> before = run(kernels(), 1, c);
+    std::fill_n(c.v.begin() + long(c.cells[80]) * 64, 64, kInfinity);
+    const std::vector<float> after = run(kernels(), 1, c);
+    for (size_t t = 0; t < c.n_token; ++t)
+        for (size_t i = t * 256; i < (t + 1) * 256; ++i) {
+            if (c.visible[t].n_visible <= 80)
+                ASSERT_EQ(bits(before[i]), bits(after[i])) << "token " << t;
+            else
+                ASSERT_FALSE(std::isfinite(after[i])) << "token " << t;
         }
 }
 
