@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <random>
@@ -21,6 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxTransfer = size_t(1) << 30;  // Linux moves at most 2 GiB in a call
+
+// So many bytes are written before the system is asked to take them to the disk: enough for long transfers, and little
+// to wait for in flush().
+constexpr uint64_t kWriteBackBytes = uint64_t(8) << 20;
 
 uint64_t page_size() {
     static const auto size = uint64_t(sysconf(_SC_PAGESIZE));
@@ -151,6 +156,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
       temporary_(std::exchange(other.temporary_, {})),
       fd_(std::move(other.fd_)),
       position_(other.position_),
+      dirty_(other.dirty_),
       published_(std::exchange(other.published_, true)) {}
 
 AtomicFile::~AtomicFile() {
@@ -164,13 +170,18 @@ void AtomicFile::pwrite(uint64_t offset, std::span<const std::byte> bytes) {
         if (n < 0) throw IoError(path_, "write", errno);
         offset += uint64_t(n);
         bytes = bytes.subspan(size_t(n));
+        // Else the system would start when flush() asks for the whole file, and the disk would rest until then. Of no
+        // consequence where it fails: flush() hears of every error.
+        const std::atomic_ref dirty(dirty_);
+        if (dirty.fetch_add(uint64_t(n)) + uint64_t(n) < kWriteBackBytes) continue;
+        dirty = 0;
+        sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
     }
 }
 
-void AtomicFile::write(std::span<const std::byte> bytes) {
-    pwrite(position_, bytes);
-    position_ += bytes.size();
-}
+uint64_t AtomicFile::reserve(uint64_t count) { return std::exchange(position_, position_ + count); }
+
+void AtomicFile::write(std::span<const std::byte> bytes) { pwrite(reserve(bytes.size()), bytes); }
 
 void AtomicFile::write_zeros(uint64_t count) {
     static constexpr std::array<std::byte, 4096> kZeros = {};

@@ -90,11 +90,14 @@ class AtomicFile {
     ~AtomicFile();  // without commit: what was written is gone, and what was at `path` is as it was
 
     const std::string& path() const { return path_; }
-    uint64_t position() const { return position_; }  // bytes that write() has appended
+    uint64_t position() const { return position_; }  // bytes that write() and reserve() have appended
 
-    void write(std::span<const std::byte> bytes);                    // appends
-    void write_zeros(uint64_t count);                                // appends
-    void pwrite(uint64_t offset, std::span<const std::byte> bytes);  // overwrites; position() stays
+    void write(std::span<const std::byte> bytes);  // appends
+    void write_zeros(uint64_t count);              // appends
+    // Appends `count` bytes for pwrite() to fill later; gives their offset.
+    uint64_t reserve(uint64_t count);
+    // Writes at `offset`; position() stays. Several threads may call it at once.
+    void pwrite(uint64_t offset, std::span<const std::byte> bytes);
 
     // Flushes the bytes to the disk. After it, publish() moves nothing but a name.
     void flush();
@@ -114,6 +117,7 @@ class AtomicFile {
     std::string path_, folder_, temporary_;  // temporary_ is empty while the file has no name
     FileDescriptor fd_;
     uint64_t position_ = 0;
+    uint64_t dirty_ = 0;  // bytes written since the system was last asked to start on them; atomic
     bool published_ = false;
 };
 

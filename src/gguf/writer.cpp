@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <utility>
 
@@ -281,16 +282,26 @@ void Writer::begin_tensor(std::string_view name) {
     ++n_begun_;
 }
 
-void Writer::write(std::span<const std::byte> bytes) {
+Writer::Room Writer::reserve(uint64_t n_bytes) {
     if (n_begun_ == 0) throw Error("bytes before begin_tensor()");
-    if (bytes.size() > missing_) {
+    if (n_bytes > missing_) {
         const TensorSpec& tensor = tensors_[n_begun_ - 1];
         throw Error(fmt::format("tensor {}: {} bytes or more, expected {}", in_quotes(tensor.name),
-                                tensor.nbytes() - missing_ + bytes.size(), tensor.nbytes()));
+                                tensor.nbytes() - missing_ + n_bytes, tensor.nbytes()));
     }
-    files_.back().write(bytes);
-    missing_ -= bytes.size();
+    missing_ -= n_bytes;
+    std::atomic_ref(unfilled_) += n_bytes;
+    return {&files_.back(), files_.back().reserve(n_bytes), n_bytes};
 }
+
+void Writer::fill(const Room& room, std::span<const std::byte> bytes) {
+    if (bytes.size() != room.n_bytes)
+        throw Error(fmt::format("{} bytes for the room of {}", bytes.size(), room.n_bytes));
+    room.file->pwrite(room.offset, bytes);
+    std::atomic_ref(unfilled_) -= room.n_bytes;
+}
+
+void Writer::write(std::span<const std::byte> bytes) { fill(reserve(bytes.size()), bytes); }
 
 void Writer::write_copy(const Gguf& source, const TensorInfo& tensor, const std::function<void(uint64_t)>& copied) {
     std::vector<std::byte> buffer(size_t(std::min<uint64_t>(kCopyBytes, tensor.nbytes)));
@@ -309,6 +320,7 @@ void Writer::commit() {
     if (n_begun_ != tensors_.size())
         throw Error(fmt::format("{} tensors were written, expected {}; the next is {}", n_begun_, tensors_.size(),
                                 in_quotes(tensors_[n_begun_].name)));
+    if (unfilled_ != 0) throw Error(fmt::format("{} bytes were reserved and not filled", unfilled_));
     for (AtomicFile& file : files_) file.flush();
     // The first part last: it is the one that a model is opened by.
     for (size_t i = files_.size(); i-- > 0;) files_[i].publish();

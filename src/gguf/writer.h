@@ -98,6 +98,14 @@ class Writer {
     // Tensors come in the order they were added in; the name is there to catch a caller who is out of step.
     void begin_tensor(std::string_view name);
     void write(std::span<const std::byte> bytes);
+    // Room for the next bytes of the current tensor, for fill() before commit(). Rooms are given in order, by one
+    // thread at a time; any threads may fill them, in any order and at once.
+    struct Room {
+        AtomicFile* file = nullptr;
+        uint64_t offset = 0, n_bytes = 0;
+    };
+    Room reserve(uint64_t n_bytes);
+    void fill(const Room& room, std::span<const std::byte> bytes);
     // The tensor's bytes as they stand in another file, read by position; for the current tensor, in whole.
     // `copied` hears of each piece.
     void write_copy(const Gguf& source, const TensorInfo& tensor, const std::function<void(uint64_t)>& copied = {});
@@ -122,6 +130,7 @@ class Writer {
     std::vector<AtomicFile> files_;  // the parts started so far
     size_t n_begun_ = 0;             // tensors; the current one is the last of them
     uint64_t missing_ = 0;           // bytes of the current tensor still to come
+    uint64_t unfilled_ = 0;          // bytes of all rooms that were reserved and not filled; atomic
 };
 
 }  // namespace minfer::gguf

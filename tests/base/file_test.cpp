@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <csignal>
 #include <functional>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "support/support.h"
@@ -109,6 +111,26 @@ TEST_F(FileTest, AppearsAtCommitAndNotBefore) {
         EXPECT_EQ(test::read_file(path("f")), "NEW and" + std::string(5000, '\0'));
     }
     EXPECT_THAT(files(), ElementsAre("f"));
+}
+
+TEST_F(FileTest, ThreadsFillWhatWasReserved) {
+    constexpr size_t kPiece = 70'000, kPieces = 300;  // enough for write-back to start under way
+    AtomicFile out(path("f"));
+    std::vector<std::thread> threads;
+    std::vector<uint64_t> offsets;
+    for (size_t i = 0; i < kPieces; ++i) offsets.push_back(out.reserve(kPiece));
+    for (size_t thread = 0; thread < 3; ++thread)
+        threads.emplace_back([&, thread] {
+            for (size_t i = thread; i < kPieces; i += 3)
+                out.pwrite(offsets[i], bytes(std::string(kPiece, char('a' + i % 26))));
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(out.position(), kPiece * kPieces);
+    out.write(bytes("end"));
+    out.commit();
+    std::string expected;
+    for (size_t i = 0; i < kPieces; ++i) expected += std::string(kPiece, char('a' + i % 26));
+    EXPECT_TRUE(test::read_file(path("f")) == expected + "end");
 }
 
 TEST_F(FileTest, LeavesNothingWithoutCommit) {

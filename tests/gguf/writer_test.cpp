@@ -181,7 +181,37 @@ TEST_F(WriterTest, RefusesPayloadsOfAnotherSize) {
         out.begin_tensor("b");
         EXPECT_THAT(what([&] { out.commit(); }), HasSubstr("tensor 'b': 0 bytes, expected 16"));
     }
+    {
+        Writer out = started();
+        out.begin_tensor("a");
+        const Writer::Room room = out.reserve(16);
+        EXPECT_EQ(what([&] { out.fill(room, pattern(15, 0)); }), "15 bytes for the room of 16");
+        out.begin_tensor("b");
+        out.write(pattern(16, 0));
+        EXPECT_EQ(what([&] { out.commit(); }), "16 bytes were reserved and not filled");
+    }
     EXPECT_THAT(files(), ElementsAre());
+}
+
+TEST_F(WriterTest, RoomsAreFilledInAnyOrder) {
+    constexpr size_t kRooms = 40, kBytes = 300'000;
+    const auto write = [&](const std::string& name, bool backwards) {
+        Writer out(path(name));
+        out.add_tensor({.name = "t", .ne = {kRooms * kBytes / 4, 1, 1, 1}});
+        out.begin();
+        out.begin_tensor("t");
+        std::vector<Writer::Room> rooms;
+        for (size_t i = 0; i < kRooms; ++i) rooms.push_back(out.reserve(kBytes));
+        for (size_t i = 0; i < kRooms; ++i) {
+            const size_t room = backwards ? kRooms - 1 - i : i;
+            out.fill(rooms[room], pattern(kBytes, uint8_t(room)));
+        }
+        out.commit();
+        return test::read_file(path(name));
+    };
+    const std::string forwards = write("a.gguf", false);
+    EXPECT_GT(forwards.size(), kRooms * kBytes);
+    EXPECT_TRUE(write("b.gguf", true) == forwards);
 }
 
 TEST_F(WriterTest, PartsHoldAllMetadataAndTheirNumbers) {
