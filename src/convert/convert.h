@@ -42,9 +42,9 @@ class Conversion {
     const std::vector<std::string>& notes() const { return notes_; }  // what a user should know, a line each
     uint64_t data_bytes() const;                                      // of all tensors, as written
 
-    // Reads and converts on one thread and writes on this one; a few megabytes of memory whatever the model. Once only.
-    // `report` hears of every piece: its tensor, and its bytes as written. Throws IoError; then there is no output, and
-    // what was at its path is as it was.
+    // Streams on two threads; a few megabytes of memory whatever the model. Once only. `report` hears of every piece,
+    // one at a time, from either thread: its tensor, and its bytes as written. Throws IoError, and Error for a value
+    // that the type cannot hold; then there is no output, and what was at its path is as it was.
     void run(const std::function<void(const PlannedTensor& tensor, uint64_t bytes)>& report);
 
   private:

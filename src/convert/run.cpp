@@ -1,17 +1,16 @@
-// The streaming half of a conversion: one thread reads and converts, the other writes, with a few chunks between them.
+// The streaming half of a conversion: two threads, each of which takes the next piece of a tensor, reads it, converts
+// it and writes it at its place. So a piece stays in one core's cache, and no thread waits for the other.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/cpu_features.h"
 #include "base/error.h"
+#include "base/threads.h"
 #include "convert/convert.h"
 #include "convert/values.h"
 #include "quant/finite.h"
@@ -19,127 +18,115 @@
 namespace minfer::convert {
 namespace {
 
-// Values of a chunk: 1 MiB of halves, so that what was read is still in the second-level cache when it is converted,
-// and a system call is short beside it. A multiple of every block.
-constexpr uint64_t kChunkValues = uint64_t(1) << 19;
-constexpr size_t kChunksInFlight = 4;
+constexpr int kThreads = 2;
 
-struct Chunk {
-    size_t tensor = 0;             // index into the plan
-    std::vector<std::byte> bytes;  // in the type of the output, in the order of the output
+// Values of a piece: 512 KiB of halves, so that what was read is still in the second-level cache when it is converted
+// and written, and a system call is short beside it. A multiple of every block.
+constexpr uint64_t kPieceValues = uint64_t(1) << 18;
+
+// For a tensor of permuted rows: how many rows a head has, and how many values a row.
+struct Rows {
+    uint64_t head_rows = 0, row_values = 0;
 };
 
-// Hands chunks from the reading to the writing thread, and their buffers back.
-class Queue {
+Rows rows_of(const PlannedTensor& tensor) {
+    const std::vector<uint64_t>& shape = tensor.mapped.shape;
+    return {shape[0] / tensor.mapped.permuted_heads, shape.size() == 2 ? shape[1] : 1};
+}
+
+// Values of a piece of this tensor. A run of values, where the order stays; whole heads where rows are permuted, or
+// whole rows where a head is too large.
+uint64_t piece_values(const PlannedTensor& tensor) {
+    if (tensor.mapped.permuted_heads == 0) return kPieceValues;
+    const Rows rows = rows_of(tensor);
+    const uint64_t head = rows.head_rows * rows.row_values;
+    const uint64_t unit = head <= kPieceValues ? head : rows.row_values;
+    return std::max<uint64_t>(kPieceValues / unit, 1) * unit;
+}
+
+struct Piece {
+    size_t number = 0;              // among all pieces, in the order of the file
+    size_t tensor = 0;              // index into the plan
+    uint64_t first = 0, count = 0;  // its values
+    gguf::Writer::Room room;
+};
+
+// Deals the pieces out in order, and hears how they went. Of several errors the one of the earliest piece counts, so
+// that the same fault of a checkpoint gives the same message each time. For several threads.
+class Pieces {
   public:
-    Queue() {
-        for (size_t i = 0; i < kChunksInFlight; ++i) free_.emplace_back();
+    using Report = std::function<void(const PlannedTensor&, uint64_t)>;
+
+    Pieces(const std::vector<PlannedTensor>& tensors, gguf::Writer& writer, const Report& report)
+        : tensors_(tensors), writer_(writer), report_(report) {}
+
+    std::optional<Piece> next() {
+        const std::lock_guard lock(mutex_);
+        if (error_ || tensor_ == tensors_.size()) return std::nullopt;
+        const PlannedTensor& tensor = tensors_[tensor_];
+        if (first_ == 0) writer_.begin_tensor(tensor.spec.name);
+        const uint64_t n_values = tensor.spec.ne[0] * tensor.spec.ne[1];
+        Piece piece{n_dealt_++, tensor_, first_, std::min(piece_values(tensor), n_values - first_), {}};
+        piece.room = writer_.reserve(gguf::row_bytes(tensor.spec.type, piece.count));
+        first_ += piece.count;
+        if (first_ == n_values) {
+            ++tensor_;
+            first_ = 0;
+        }
+        return piece;
     }
 
-    // Of the reader: an empty chunk to fill, or nothing when the writer has given up.
-    std::optional<Chunk> take_free() {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stopped_ || !free_.empty(); });
-        if (stopped_) return std::nullopt;
-        Chunk chunk = std::move(free_.back());
-        free_.pop_back();
-        return chunk;
-    }
-    void put_full(Chunk chunk) {
+    void done(const Piece& piece) {
         const std::lock_guard lock(mutex_);
-        full_.push_back(std::move(chunk));
-        changed_.notify_all();
+        if (report_) report_(tensors_[piece.tensor], piece.room.n_bytes);
     }
-    // The end of the chunks, by success or by an exception, which the writer gets.
-    void finish(std::exception_ptr error) {
+
+    void failed(size_t number, std::exception_ptr error) {
         const std::lock_guard lock(mutex_);
-        finished_ = true;
+        if (error_ && number >= number_of_error_) return;
+        number_of_error_ = number;
         error_ = std::move(error);
-        changed_.notify_all();
     }
 
-    // Of the writer: the next chunk, or nothing at the end.
-    std::optional<Chunk> take_full() {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return finished_ || !full_.empty(); });
+    void rethrow() const {
         if (error_) std::rethrow_exception(error_);
-        if (full_.empty()) return std::nullopt;
-        Chunk chunk = std::move(full_.front());
-        full_.erase(full_.begin());
-        return chunk;
-    }
-    void put_free(Chunk chunk) {
-        const std::lock_guard lock(mutex_);
-        free_.push_back(std::move(chunk));
-        changed_.notify_all();
-    }
-    void stop() {
-        const std::lock_guard lock(mutex_);
-        stopped_ = true;
-        changed_.notify_all();
     }
 
   private:
+    const std::vector<PlannedTensor>& tensors_;
+    gguf::Writer& writer_;
+    const Report& report_;
     std::mutex mutex_;
-    std::condition_variable changed_;
-    std::vector<Chunk> free_, full_;
-    bool finished_ = false, stopped_ = false;
+    size_t tensor_ = 0, n_dealt_ = 0;
+    uint64_t first_ = 0;  // value of the current tensor
+    size_t number_of_error_ = 0;
     std::exception_ptr error_;
 };
 
-class Reader {
+// Reads and converts pieces; one a thread.
+class Converter {
   public:
-    Reader(const Conversion& conversion, Queue& queue)
-        : conversion_(conversion), queue_(queue), kernels_(choose_value_kernels([] {
-              CpuFeatures cpu = detect_cpu_features();
-              apply_environment(cpu);
-              return cpu;
-          }())) {}
+    Converter(const Conversion& conversion, const ValueKernels& kernels) : conversion_(conversion), kernels_(kernels) {}
 
-    void read_all() {
-        for (size_t i = 0; i < conversion_.tensors().size(); ++i)
-            if (!read_tensor(i)) return;
+    // The bytes of a piece as they go into the file; valid until the next call.
+    std::span<const std::byte> convert(const Piece& piece) {
+        const PlannedTensor& tensor = conversion_.tensors()[piece.tensor];
+        if (!tensor.factors.empty())
+            return std::as_bytes(std::span(tensor.factors).subspan(size_t(piece.first), size_t(piece.count)));
+        const SourceTensor& source = conversion_.checkpoint().tensors()[tensor.mapped.source];
+        const File& file = conversion_.checkpoint().shards()[source.shard];
+        if (tensor.mapped.permuted_heads != 0)
+            read_permuted(tensor, source, file, piece);
+        else
+            read_run(source, file, piece, in_);
+        if (tensor.spec.type == gguf::TensorType::Q8_0) check_finite(tensor, source, piece.first);
+        if (is_same(source.dtype, tensor.spec.type)) return in_;
+        out_.resize(size_t(piece.room.n_bytes));
+        convert_values(kernels_, source.dtype, in_, tensor.spec.type, out_);
+        return out_;
     }
 
   private:
-    // Rows of a tensor whose order stays are one run of values; those of a permuted one come in whole heads where such
-    // chunks are small enough, else row by row. Gives false when the writer has given up.
-    bool read_tensor(size_t index) {
-        const PlannedTensor& tensor = conversion_.tensors()[index];
-        const uint64_t n_values = tensor.spec.ne[0] * tensor.spec.ne[1];
-        uint64_t step = kChunkValues;
-        const bool permuted = tensor.mapped.permuted_heads != 0;
-        if (permuted) {
-            const Rows rows = rows_of(tensor);
-            const uint64_t head = rows.head_rows * rows.row_values;
-            const uint64_t unit = head <= kChunkValues ? head : rows.row_values;
-            step = std::max<uint64_t>(kChunkValues / unit, 1) * unit;
-        }
-        for (uint64_t first = 0; first < n_values; first += step) {
-            std::optional<Chunk> chunk = queue_.take_free();
-            if (!chunk) return false;
-            const uint64_t n = std::min(step, n_values - first);
-            chunk->tensor = index;
-            chunk->bytes.resize(size_t(gguf::row_bytes(tensor.spec.type, n)));
-            if (!tensor.factors.empty()) {
-                std::ranges::copy(
-                    std::as_bytes(std::span(tensor.factors)).subspan(first * sizeof(float), n * sizeof(float)),
-                    chunk->bytes.begin());
-            } else {
-                const SourceTensor& source = conversion_.checkpoint().tensors()[tensor.mapped.source];
-                const File& file = conversion_.checkpoint().shards()[source.shard];
-                if (permuted)
-                    read_permuted(tensor, source, file, first, n);
-                else
-                    read_run(source, file, first, n, in_);
-                if (tensor.spec.type == gguf::TensorType::Q8_0) check_finite(tensor, source, first);
-                convert_values(kernels_, source.dtype, in_, tensor.spec.type, chunk->bytes);
-            }
-            queue_.put_full(*std::move(chunk));
-        }
-        return true;
-    }
-
     // A block has one scale, so a value that is not finite would spoil the 31 beside it.
     void check_finite(const PlannedTensor& tensor, const SourceTensor& source, uint64_t first) const {
         const gguf::TensorType type = source.dtype == Dtype::F32   ? gguf::TensorType::F32
@@ -154,28 +141,19 @@ class Reader {
                                 found->what, row, index % row_values));
     }
 
-    struct Rows {
-        uint64_t row_values, head_rows;
-    };
-    static Rows rows_of(const PlannedTensor& tensor) {
-        const std::vector<uint64_t>& shape = tensor.mapped.shape;
-        return {shape.size() == 2 ? shape[1] : 1, shape[0] / tensor.mapped.permuted_heads};
-    }
-
-    static void read_run(const SourceTensor& source, const File& file, uint64_t first, uint64_t n,
+    static void read_run(const SourceTensor& source, const File& file, const Piece& piece,
                          std::vector<std::byte>& out) {
         const size_t size = value_size(source.dtype);
-        out.resize(size_t(n) * size);
-        file.pread_exact(source.offset + first * size, out);
+        out.resize(size_t(piece.count) * size);
+        file.pread_exact(source.offset + piece.first * size, out);
     }
 
-    void read_permuted(const PlannedTensor& tensor, const SourceTensor& source, const File& file, uint64_t first,
-                       uint64_t n) {
+    void read_permuted(const PlannedTensor& tensor, const SourceTensor& source, const File& file, const Piece& piece) {
         const Rows rows = rows_of(tensor);
         const size_t row_bytes = size_t(rows.row_values) * value_size(source.dtype);
-        const uint64_t first_row = first / rows.row_values, n_rows = n / rows.row_values;
+        const uint64_t first_row = piece.first / rows.row_values, n_rows = piece.count / rows.row_values;
         const bool whole_heads = first_row % rows.head_rows == 0 && n_rows % rows.head_rows == 0;
-        if (whole_heads) read_run(source, file, first, n, unordered_);
+        if (whole_heads) read_run(source, file, piece, unordered_);
         in_.resize(size_t(n_rows) * row_bytes);
         for (uint64_t i = 0; i < n_rows; ++i) {
             const uint64_t from = permuted_source_row(first_row + i, rows.head_rows);
@@ -189,44 +167,32 @@ class Reader {
     }
 
     const Conversion& conversion_;
-    Queue& queue_;
     const ValueKernels& kernels_;
-    std::vector<std::byte> in_, unordered_;
+    std::vector<std::byte> in_, unordered_, out_;
 };
 
 }  // namespace
 
 void Conversion::run(const std::function<void(const PlannedTensor&, uint64_t)>& report) {
+    CpuFeatures cpu = detect_cpu_features();
+    apply_environment(cpu);
+    const ValueKernels& kernels = choose_value_kernels(cpu);
     writer_.begin();
-    Queue queue;
-    std::thread reading([&] {
-        std::exception_ptr error;
+    Pieces pieces(tensors_, writer_, report);
+    ThreadPool(kThreads).parallel([&](int, int) {
+        Converter converter(*this, kernels);
+        size_t number = 0;  // of the piece at hand, for an error
         try {
-            Reader(*this, queue).read_all();
+            while (const std::optional<Piece> piece = pieces.next()) {
+                number = piece->number;
+                writer_.fill(piece->room, converter.convert(*piece));
+                pieces.done(*piece);
+            }
         } catch (...) {
-            error = std::current_exception();
+            pieces.failed(number, std::current_exception());
         }
-        queue.finish(std::move(error));
     });
-    struct Join {
-        Queue& queue;
-        std::thread& thread;
-        ~Join() {
-            queue.stop();
-            thread.join();
-        }
-    } join{queue, reading};
-
-    size_t current = tensors_.size();
-    while (std::optional<Chunk> chunk = queue.take_full()) {
-        if (chunk->tensor != current) {
-            current = chunk->tensor;
-            writer_.begin_tensor(tensors_[current].spec.name);
-        }
-        writer_.write(chunk->bytes);
-        if (report) report(tensors_[current], chunk->bytes.size());
-        queue.put_free(*std::move(chunk));
-    }
+    pieces.rethrow();
     writer_.commit();
 }
 

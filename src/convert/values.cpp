@@ -28,49 +28,50 @@ uint16_t narrow_to_f16(float x) {
     return uint16_t(((bits >> 16) & 0x8000u) | 0x7c00u | (payload == 0 ? 1u : payload));
 }
 
-void f16_to_f32_portable(const uint16_t* in, float* out, size_t n) {
-    for (size_t i = 0; i < n; ++i) out[i] = widen_f16(in[i]);
-}
-void bf16_to_f32_portable(const uint16_t* in, float* out, size_t n) {
-    // As integers: a float on its way through a register could become quiet on some machines.
+// `to[i] = convert(from[i])`, through memcpy, for the values may stand at any address.
+template <typename From, typename To, typename Convert>
+void convert_each(const void* from, void* to, size_t n, Convert convert) {
     for (size_t i = 0; i < n; ++i) {
-        const uint32_t bits = uint32_t(in[i]) << 16;
-        std::memcpy(out + i, &bits, sizeof bits);
+        From x;
+        std::memcpy(&x, static_cast<const char*>(from) + i * sizeof x, sizeof x);
+        const To y = convert(x);
+        std::memcpy(static_cast<char*>(to) + i * sizeof y, &y, sizeof y);
     }
 }
-void f32_to_f16_portable(const float* in, uint16_t* out, size_t n) {
-    for (size_t i = 0; i < n; ++i) out[i] = narrow_to_f16(in[i]);
+
+void f16_to_f32_portable(const void* in, void* out, size_t n) { convert_each<uint16_t, float>(in, out, n, widen_f16); }
+void bf16_to_f32_portable(const void* in, void* out, size_t n) {
+    // As integers: a float on its way through a register could become quiet on some machines.
+    convert_each<uint16_t, uint32_t>(in, out, n, [](uint16_t h) { return uint32_t(h) << 16; });
 }
-void f32_to_bf16_portable(const float* in, uint16_t* out, size_t n) {
-    for (size_t i = 0; i < n; ++i) out[i] = f32_to_bf16(in[i]);
+void f32_to_f16_portable(const void* in, void* out, size_t n) {
+    convert_each<float, uint16_t>(in, out, n, narrow_to_f16);
+}
+void f32_to_bf16_portable(const void* in, void* out, size_t n) {
+    convert_each<float, uint16_t>(in, out, n, [](float x) { return f32_to_bf16(x); });
 }
 
 constexpr ValueKernels kPortable = {"portable", f16_to_f32_portable, bf16_to_f32_portable, f32_to_f16_portable,
                                     f32_to_bf16_portable};
 constexpr ValueKernels kF16c = {
-    "f16c", [](const uint16_t* in, float* out, size_t n) { f16_to_f32_f16c(in, out, n, f16_to_f32_portable); },
-    bf16_to_f32_avx2,
-    [](const float* in, uint16_t* out, size_t n) { f32_to_f16_f16c(in, out, n, f32_to_f16_portable); },
-    [](const float* in, uint16_t* out, size_t n) { f32_to_bf16_avx2(in, out, n, f32_to_bf16_portable); }};
+    "f16c", [](const void* in, void* out, size_t n) { f16_to_f32_f16c(in, out, n, f16_to_f32_portable); },
+    [](const void* in, void* out, size_t n) { bf16_to_f32_avx2(in, out, n, bf16_to_f32_portable); },
+    [](const void* in, void* out, size_t n) { f32_to_f16_f16c(in, out, n, f32_to_f16_portable); },
+    [](const void* in, void* out, size_t n) { f32_to_bf16_avx2(in, out, n, f32_to_bf16_portable); }};
 
-// Values between two conversions: small enough for the first-level cache with the input and output beside it.
+// Values between two conversions: small enough for the first-level cache with the input and output beside it. A
+// multiple of every block.
 constexpr size_t kStep = 2048;
 
-bool is_same(Dtype from, gguf::TensorType to) {
-    // bf16 to bf16 is no copy: the reference widens and rounds, which makes NaNs quiet.
-    return (from == Dtype::F32 && to == gguf::TensorType::F32) || (from == Dtype::F16 && to == gguf::TensorType::F16);
+void widen(const ValueKernels& kernels, Dtype from, const std::byte* in, size_t n, void* out) {
+    if (from == Dtype::F32)
+        std::memcpy(out, in, n * sizeof(float));
+    else
+        (from == Dtype::F16 ? kernels.f16_to_f32 : kernels.bf16_to_f32)(in, out, n);
 }
 
-// Values `first` to `first + n` of `in`, which may stand at any address, as floats.
-void widen(const ValueKernels& kernels, Dtype from, std::span<const std::byte> in, size_t first, size_t n, float* out) {
-    std::array<uint16_t, kStep> halves;
-    const std::byte* at = in.data() + first * value_size(from);
-    if (from == Dtype::F32) {
-        std::memcpy(out, at, n * sizeof(float));
-        return;
-    }
-    std::memcpy(halves.data(), at, n * sizeof(uint16_t));
-    (from == Dtype::F16 ? kernels.f16_to_f32 : kernels.bf16_to_f32)(halves.data(), out, n);
+void narrow(const ValueKernels& kernels, const std::byte* in, size_t n, gguf::TensorType to, std::byte* out) {
+    (to == gguf::TensorType::F16 ? kernels.f32_to_f16 : kernels.f32_to_bf16)(in, out, n);
 }
 
 }  // namespace
@@ -84,6 +85,10 @@ const ValueKernels* f16c_value_kernels(const CpuFeatures& cpu) {
 const ValueKernels& choose_value_kernels(const CpuFeatures& cpu) {
     const ValueKernels* fast = f16c_value_kernels(cpu);
     return fast ? *fast : kPortable;
+}
+
+bool is_same(Dtype from, gguf::TensorType to) {
+    return (from == Dtype::F32 && to == gguf::TensorType::F32) || (from == Dtype::F16 && to == gguf::TensorType::F16);
 }
 
 size_t value_size(Dtype dtype) {
@@ -109,22 +114,25 @@ void convert_values(const ValueKernels& kernels, Dtype from, std::span<const std
         std::ranges::copy(in, out.begin());
         return;
     }
+    if (to == gguf::TensorType::F32) {
+        widen(kernels, from, in.data(), n, out.data());
+        return;
+    }
+    const bool blocks = to == gguf::TensorType::Q8_0;
+    if (from == Dtype::F32 && !blocks) {
+        narrow(kernels, in.data(), n, to, out.data());
+        return;
+    }
     alignas(64) std::array<float, kStep> floats;
-    alignas(64) std::array<uint16_t, kStep> halves;
     std::byte* at = out.data();
     for (size_t first = 0; first < n; first += kStep) {
         const size_t count = std::min(kStep, n - first);
-        widen(kernels, from, in, first, count, floats.data());
+        widen(kernels, from, in.data() + first * size, count, floats.data());
         const size_t bytes = size_t(gguf::row_bytes(to, count));
-        if (to == gguf::TensorType::F32) {
-            std::memcpy(at, floats.data(), bytes);
-        } else if (to == gguf::TensorType::Q8_0) {
+        if (blocks)
             quant::encode_rows(to, {floats.data(), count}, 1, int64_t(count), {at, bytes}, {});
-        } else {
-            (to == gguf::TensorType::F16 ? kernels.f32_to_f16 : kernels.f32_to_bf16)(floats.data(), halves.data(),
-                                                                                     count);
-            std::memcpy(at, halves.data(), bytes);
-        }
+        else
+            narrow(kernels, std::as_bytes(std::span(floats)).data(), count, to, at);
         at += bytes;
     }
 }

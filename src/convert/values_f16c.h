@@ -9,9 +9,11 @@ namespace minfer::convert {
 
 bool built_with_f16c();
 
-void f16_to_f32_f16c(const uint16_t* in, float* out, size_t n, void (*one_by_one)(const uint16_t*, float*, size_t));
-void f32_to_f16_f16c(const float* in, uint16_t* out, size_t n, void (*one_by_one)(const float*, uint16_t*, size_t));
-void bf16_to_f32_avx2(const uint16_t* in, float* out, size_t n);
-void f32_to_bf16_avx2(const float* in, uint16_t* out, size_t n, void (*one_by_one)(const float*, uint16_t*, size_t));
+using OneByOne = void (*)(const void* in, void* out, size_t n);
+
+void f16_to_f32_f16c(const void* in, void* out, size_t n, OneByOne one_by_one);
+void f32_to_f16_f16c(const void* in, void* out, size_t n, OneByOne one_by_one);
+void bf16_to_f32_avx2(const void* in, void* out, size_t n, OneByOne one_by_one);
+void f32_to_bf16_avx2(const void* in, void* out, size_t n, OneByOne one_by_one);
 
 }  // namespace minfer::convert

@@ -116,6 +116,20 @@ INSTANTIATE_TEST_SUITE_P(All, Values,
                                     std::string(gguf::type_name(std::get<1>(one.param)));
                          });
 
+TEST_P(Values, MayStandAtAnyAddress) {
+    const std::string in = input().substr(0, 4096 * convert::value_size(from()));
+    const std::string expected = convert_with(convert::portable_value_kernels(), in);
+    const convert::ValueKernels* fast = convert::f16c_value_kernels(detect_cpu_features());
+    for (const convert::ValueKernels* kernels : {&convert::portable_value_kernels(), fast}) {
+        if (!kernels) continue;
+        std::string shifted = "x" + in, out(expected.size() + 1, '\xee');
+        convert::convert_values(*kernels, from(), std::as_bytes(std::span(shifted)).subspan(1), to(),
+                                std::as_writable_bytes(std::span(out)).subspan(1));
+        EXPECT_TRUE(out.substr(1) == expected) << kernels->name;
+        EXPECT_EQ(out[0], '\xee');
+    }
+}
+
 TEST(ValuesSizes, MustGoTogether) {
     std::vector<std::byte> in(64), out(63);
     EXPECT_THROW(convert::convert_values(convert::portable_value_kernels(), Dtype::BF16, in, TensorType::F16, out),
