@@ -5,9 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
@@ -52,7 +54,8 @@ int run(const std::vector<std::string>& args) {
     CLI::App app("Converts a HuggingFace checkpoint to GGUF. The bytes are those that convert_hf_to_gguf.py writes.",
                  "minfer convert");
     convert::ConvertOptions options;
-    std::string source, outtype = "f16", split_max_size;
+    std::string source, outtype = "f16";
+    std::optional<std::string> split_max_size;
     bool no_chat_template = false, dry_run = false, verbose = false;
     app.add_option("HF-DIR", source, "The checkpoint's folder: config.json, tokenizer.json, model.safetensors")
         ->required();
@@ -65,10 +68,11 @@ int run(const std::vector<std::string>& args) {
     app.add_flag("--verbose", verbose, "List every tensor");
     if (const std::optional<int> status = parse(app, args)) return *status;
 
+    if (options.output.empty()) throw UsageError("OUT.gguf is empty, expected the file to write");
     options.source = source;
     options.type = convert::parse_outtype(outtype);
     options.require_chat_template = !no_chat_template;
-    if (!split_max_size.empty()) options.split.max_bytes = parse_size("--split-max-size", split_max_size);
+    if (split_max_size) options.split.max_bytes = parse_size("--split-max-size", *split_max_size);
 
     Conversion conversion = convert::plan_conversion(options);
     for (const std::string& note : conversion.notes()) fmt::print(stderr, "minfer convert: {}\n", note);

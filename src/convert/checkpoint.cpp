@@ -43,7 +43,7 @@ WeightMap read_index(const std::string& path) {
         if (name.ends_with(".safetensors") || name.ends_with(".bin") || name.ends_with(".pth"))
             if (!other || name < *other) other = name;
     }
-    throw FormatError(folder.string(), "weights", other ? fmt::format("'{}'", *other) : "none",
+    throw FormatError(folder.string(), "weights", other ? gguf::in_quotes(*other) : "none",
                       fmt::format("{}, or {} and the files that it lists", kSingle, kIndex));
 }
 
@@ -64,16 +64,16 @@ Checkpoint::Checkpoint(const fs::path& folder) {
     const std::string index_path = (folder / kIndex).string();
     std::optional<WeightMap> weight_map;
     std::vector<std::string> names;
-    if (fs::exists(index_path)) {
+    if (is_there(index_path)) {
         weight_map = read_index(index_path);
         for (const auto& [tensor, shard] : *weight_map) names.push_back(shard);
         std::ranges::sort(names);
         names.erase(std::ranges::unique(names).begin(), names.end());
         for (const std::string& name : names)
-            if (!fs::exists(path_within(folder, name, index_path, "weight_map")))
-                throw FormatError(index_path, "weight_map", fmt::format("'{}', which does not exist", name),
+            if (!is_there(path_within(folder, name, index_path, "weight_map")))
+                throw FormatError(index_path, "weight_map", gguf::in_quotes(name) + ", which does not exist",
                                   "files of the folder");
-    } else if (fs::exists(folder / kSingle)) {
+    } else if (is_there(folder / kSingle)) {
         names.emplace_back(kSingle);
     } else {
         fail_without_weights(folder);
@@ -91,21 +91,21 @@ Checkpoint::Checkpoint(const fs::path& folder) {
         const std::string& name = names[tensor.shard];
         const auto [first, is_new] = shard_of.emplace(tensor.name, name);
         if (!is_new)
-            throw FormatError(shards_[tensor.shard].path(), fmt::format("tensor '{}'", tensor.name),
+            throw FormatError(shards_[tensor.shard].path(), "tensor " + gguf::in_quotes(tensor.name),
                               fmt::format("it in '{}' too", first->second), "each tensor in one file");
         if (!weight_map) continue;
         const auto listed = weight_map->find(tensor.name);
         if (listed == weight_map->end())
-            throw FormatError(index_path, "weight_map", fmt::format("no tensor '{}'", tensor.name),
+            throw FormatError(index_path, "weight_map", "no tensor " + gguf::in_quotes(tensor.name),
                               fmt::format("every tensor that '{}' has", name));
         if (listed->second != name)
-            throw FormatError(index_path, fmt::format("weight_map: tensor '{}'", tensor.name),
-                              fmt::format("'{}'", listed->second), fmt::format("'{}', which has it", name));
+            throw FormatError(index_path, "weight_map: tensor " + gguf::in_quotes(tensor.name),
+                              gguf::in_quotes(listed->second), fmt::format("'{}', which has it", name));
     }
     if (!weight_map) return;
     for (const auto& [tensor, shard] : *weight_map)
         if (!shard_of.contains(tensor))
-            throw FormatError(index_path, fmt::format("weight_map: tensor '{}'", tensor), fmt::format("'{}'", shard),
+            throw FormatError(index_path, "weight_map: tensor " + gguf::in_quotes(tensor), gguf::in_quotes(shard),
                               "a file that has this tensor");
 }
 

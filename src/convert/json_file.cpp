@@ -1,13 +1,21 @@
 #include "convert/json_file.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
+#include "gguf/value.h"
 
 namespace minfer::convert {
+
+bool is_there(const std::filesystem::path& path) {
+    std::error_code error;  // where the folder cannot be searched, opening says so
+    return std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found;
+}
 
 std::string read_text_file(const std::string& path, uint64_t max_bytes) {
     const File file = File::open(path);
@@ -32,7 +40,12 @@ std::string with_unix_newlines(std::string_view text) {
     return out;
 }
 
-Json parse_json_object(std::string_view text, const std::string& path) {
+void require_utf8(std::string_view text, const std::string& path) {
+    if (!simdjson::validate_utf8(text.data(), text.size()))
+        throw FormatError(path, "text", "bytes that are not UTF-8", "UTF-8");
+}
+
+Json parse_json(std::string_view text, const std::string& path) {
     std::vector<std::set<std::string>> keys_of_open_objects;
     const auto watch_keys = [&](int, Json::parse_event_t event, Json& parsed) {
         if (event == Json::parse_event_t::object_start) keys_of_open_objects.emplace_back();
@@ -40,16 +53,19 @@ Json parse_json_object(std::string_view text, const std::string& path) {
         if (event == Json::parse_event_t::key) {
             const auto& key = parsed.get_ref<const std::string&>();
             if (!keys_of_open_objects.back().insert(key).second)
-                throw FormatError(path, fmt::format("key '{}'", key), "it twice in one object", "each key once");
+                throw FormatError(path, "key " + gguf::in_quotes(key), "it twice in one object", "each key once");
         }
         return true;
     };
-    Json tree;
     try {
-        tree = Json::parse(text, watch_keys);
+        return Json::parse(text, watch_keys);
     } catch (const Json::parse_error& e) {
         throw FormatError(path, fmt::format("byte {}", e.byte), "text that is not JSON", "JSON in UTF-8");
     }
+}
+
+Json parse_json_object(std::string_view text, const std::string& path) {
+    Json tree = parse_json(text, path);
     if (!tree.is_object()) throw FormatError(path, "top level", describe(tree), "an object");
     return tree;
 }
@@ -71,7 +87,7 @@ std::string describe(const Json& value) {
             return value.get<bool>() ? "true" : "false";
         case Json::value_t::string: {
             const auto& text = value.get_ref<const std::string&>();
-            if (text.size() <= kLongest) return fmt::format("the string '{}'", text);
+            if (text.size() <= kLongest) return "the string " + gguf::in_quotes(text);
             return fmt::format("a string of {} bytes", text.size());
         }
         default:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -14,6 +15,10 @@ namespace minfer::convert {
 
 using Json = nlohmann::json;
 
+// Whether there is something of this name, be it a link that leads nowhere, as an interrupted download leaves it: such
+// a file is not absent, and reading it is an error.
+bool is_there(const std::filesystem::path& path);
+
 // The bytes of a whole regular file. Throws IoError, and FormatError where it is longer than `max_bytes`.
 std::string read_text_file(const std::string& path, uint64_t max_bytes);
 
@@ -21,8 +26,12 @@ std::string read_text_file(const std::string& path, uint64_t max_bytes);
 // "\r" become "\n".
 std::string with_unix_newlines(std::string_view text);
 
-// Parses JSON; `path` is for messages. Throws FormatError where it does not parse, is no object, or has an object with
-// the same key twice (parsers disagree on which of the two counts).
+// Throws FormatError where `text` is no UTF-8, which every string of a GGUF file must be; `path` is for the message.
+void require_utf8(std::string_view text, const std::string& path);
+
+// Parses JSON; `path` is for messages. Throws FormatError where it does not parse or has an object with the same key
+// twice (parsers disagree on which of the two counts), and from parse_json_object where it is no object.
+Json parse_json(std::string_view text, const std::string& path);
 Json parse_json_object(std::string_view text, const std::string& path);
 Json read_json_object(const std::string& path, uint64_t max_bytes);
 

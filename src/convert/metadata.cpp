@@ -81,7 +81,10 @@ Metadata sampling_metadata(const JsonObject& generation_config) {
         const Json* value = generation_config.find(source);
         if (!value) continue;
         if (number.integer) {
-            if (!value->is_number_integer() || value->get<int64_t>() != int32_t(value->get<int64_t>()))
+            const bool fits = value->is_number_unsigned()
+                                  ? std::in_range<int32_t>(value->get<uint64_t>())
+                                  : value->is_number_integer() && std::in_range<int32_t>(value->get<int64_t>());
+            if (!fits)
                 throw FormatError(generation_config.path(), generation_config.field(source), describe(*value),
                                   "an integer of 32 bits");
             keys.add(number.gguf, Value::scalar(value->get<int32_t>()));
@@ -116,10 +119,10 @@ Metadata model_metadata(const ModelConfig& config) {
 
 Metadata pooling_metadata(const std::filesystem::path& folder, Architecture architecture) {
     namespace fs = std::filesystem;
-    if (architecture == Architecture::Llama || !fs::exists(folder / "modules.json")) return {};
+    if (architecture == Architecture::Llama || !is_there(folder / "modules.json")) return {};
     const std::string path = (folder / "modules.json").string();
-    const Json modules = Json::parse(read_text_file(path, kMaxConfigBytes), nullptr, false);
-    if (!modules.is_array()) throw FormatError(path, "top level", "no JSON list", "a list of modules");
+    const Json modules = parse_json(read_text_file(path, kMaxConfigBytes), path);
+    if (!modules.is_array()) throw FormatError(path, "top level", describe(modules), "a list of modules");
     for (size_t i = 0; i < modules.size(); ++i) {
         if (!modules[i].is_object()) throw FormatError(path, "modules", describe(modules[i]), "objects");
         const JsonObject module(path, fmt::format("[{}].", i), modules[i]);

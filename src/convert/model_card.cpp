@@ -151,6 +151,7 @@ class Reader {
 ModelCard parse_model_card(std::string_view text, const std::string& path) {
     const std::string yaml = front_matter(text);
     if (yaml.empty()) return {};
+    require_utf8(yaml, path);
     try {
         const YAML::Node card = YAML::Load(yaml);
         if (!card.IsMap()) return {};

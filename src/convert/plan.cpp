@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
+#include <system_error>
 
 #include "base/error.h"
 #include "convert/convert.h"
@@ -93,15 +94,18 @@ void refuse_reranker(const std::string& folder_name, const std::string& name_or_
             "only");
 }
 
+// general.name and more are made of it. As the folder is called, without following links, which is the reference's way.
 std::string folder_name(const fs::path& folder) {
     fs::path path = fs::absolute(folder).lexically_normal();
     if (!path.has_filename()) path = path.parent_path();
-    return path.filename().string();
+    const std::string name = path.filename().string();
+    require_utf8(name, "the name of the folder " + gguf::in_quotes(name));
+    return name;
 }
 
 Metadata plan_sampling(const fs::path& folder, std::vector<std::string>& notes) {
     const std::string path = (folder / "generation_config.json").string();
-    if (!fs::exists(path)) return {};
+    if (!is_there(path)) return {};
     Json tree;
     try {
         tree = read_json_object(path, kMaxConfigBytes);
@@ -123,7 +127,7 @@ Metadata plan_tokenizer(const ConvertOptions& options, const JsonObject& config_
             fmt::format("{} has no 'chat_template'; minfer's strict loader renders the model's own template, so a "
                         "converted GGUF without one is not accepted; --no-chat-template converts without one",
                         config_path));
-    if (fs::exists(folder / "tokenizer.model"))
+    if (is_there(folder / "tokenizer.model"))
         throw UnsupportedError(fmt::format("{} is a SentencePiece vocabulary; minfer converts byte-level BPE only",
                                            (folder / "tokenizer.model").string()));
     const TokenizerJson tokenizer = read_tokenizer_json((folder / "tokenizer.json").string());
@@ -137,16 +141,27 @@ Metadata plan_tokenizer(const ConvertOptions& options, const JsonObject& config_
     return out;
 }
 
+// Whether `path` names what is already a file of the checkpoint, in the folder or below it, by whatever name. An
+// earlier conversion may be overwritten. What cannot be looked at is none.
+bool is_input(const std::string& path, const fs::path& folder, const Checkpoint& checkpoint) {
+    if (std::ranges::any_of(checkpoint.shards(), [&](const File& file) { return file.is_same_file(path); }))
+        return true;
+    std::error_code error;
+    for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error), end;
+         !error && at != end; at.increment(error)) {
+        std::error_code ignored;
+        if (at->path().extension() != ".gguf" && at->is_regular_file(ignored) &&
+            fs::equivalent(at->path(), path, ignored))
+            return true;
+    }
+    return false;
+}
+
 void refuse_overwriting(const gguf::Writer& writer, const fs::path& folder, const Checkpoint& checkpoint) {
     for (const auto& part : writer.plan()) {
-        if (!fs::exists(part.path)) continue;
-        bool is_input =
-            std::ranges::any_of(checkpoint.shards(), [&](const File& f) { return f.is_same_file(part.path); });
-        for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-            if (entry.is_regular_file() && entry.path().extension() != ".gguf" &&
-                fs::equivalent(entry.path(), part.path))
-                is_input = true;
-        if (is_input) throw Error(fmt::format("{} is a file of the checkpoint; write to another path", part.path));
+        std::error_code error;
+        if (fs::exists(part.path, error) && is_input(part.path, folder, checkpoint))
+            throw Error(fmt::format("{} is a file of the checkpoint; write to another path", part.path));
     }
 }
 
@@ -175,7 +190,7 @@ Conversion plan_conversion(const ConvertOptions& options) {
     const ModelConfig config = parse_model_config(config_tree, config_path);
 
     const std::string card_path = (folder / "README.md").string();
-    const std::string card_text = fs::exists(card_path) ? read_text_file(card_path, kMaxCardBytes) : "";
+    const std::string card_text = is_there(card_path) ? read_text_file(card_path, kMaxCardBytes) : "";
     const std::string name = folder_name(folder);
     const std::string name_or_path = config_json.string("_name_or_path").value_or("");
     if (config.architecture == Architecture::Qwen3) refuse_reranker(name, name_or_path, card_text);

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "gguf/value.h"
 
 namespace minfer::convert {
 namespace {
@@ -55,7 +56,7 @@ class Entry {
             } else if (key == "data_offsets") {
                 offsets = integers(": data_offsets", offsets.has_value(), field);
             } else {
-                fail("", fmt::format("the key '{}'", key), "dtype, shape and data_offsets");
+                fail("", "the key " + gguf::in_quotes(key), "dtype, shape and data_offsets");
             }
         }
         if (!dtype || !shape || !offsets)
@@ -68,7 +69,8 @@ class Entry {
     }
 
     [[noreturn]] void fail(std::string_view part, std::string found, std::string expected) const {
-        throw FormatError(path_, fmt::format("tensor '{}'{}", name_, part), std::move(found), std::move(expected));
+        throw FormatError(path_, fmt::format("tensor {}{}", gguf::in_quotes(name_), part), std::move(found),
+                          std::move(expected));
     }
 
   private:
@@ -124,7 +126,7 @@ void check_metadata(dom::element value, const std::string& path) {
     const char* expected = "an object of strings";
     if (value.get_object().get(object)) throw FormatError(path, "__metadata__", "no object", expected);
     for (const auto [key, field] : object)
-        if (!field.is_string()) throw FormatError(path, fmt::format("__metadata__ '{}'", key), "no string", expected);
+        if (!field.is_string()) throw FormatError(path, "__metadata__ " + gguf::in_quotes(key), "no string", expected);
 }
 
 // The format has no hole and no overlap: sorted by their offsets, the tensors cover the data from its start to its end.
@@ -133,7 +135,7 @@ void check_coverage(std::vector<SourceTensor>& tensors, uint64_t data_bytes, con
     uint64_t at = 0;
     for (const SourceTensor& t : tensors) {
         if (t.offset != at)
-            throw FormatError(path, fmt::format("tensor '{}': data_offsets", t.name),
+            throw FormatError(path, fmt::format("tensor {}: data_offsets", gguf::in_quotes(t.name)),
                               fmt::format("a beginning at {}, which {}", t.offset,
                                           t.offset < at ? "overlaps the tensor before it" : "leaves a hole before it"),
                               fmt::format("{}", at));
@@ -179,7 +181,7 @@ std::vector<SourceTensor> parse_safetensors_header(std::string_view json, uint64
     std::ranges::sort(tensors, {}, &SourceTensor::name);
     const auto twice = std::ranges::adjacent_find(tensors, {}, &SourceTensor::name);
     if (twice != tensors.end())
-        throw FormatError(path, fmt::format("tensor '{}'", twice->name), "it twice", "each tensor once");
+        throw FormatError(path, "tensor " + gguf::in_quotes(twice->name), "it twice", "each tensor once");
     for (SourceTensor& t : tensors) t.offset += data_start;
     return tensors;
 }

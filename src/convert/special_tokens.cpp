@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "gguf/value.h"
 
 namespace minfer::convert {
 namespace {
@@ -159,12 +160,12 @@ SpecialTokens read_special_tokens(const TokenizerJson& tokenizer, const JsonObje
         const std::string token = names.get(kind).token;
         const auto at = std::ranges::find(tokenizer.added_tokens, token, &AddedToken::content);
         if (at != tokenizer.added_tokens.end()) {
-            set_id(kind, at->id, tokenizer.path, fmt::format("added token '{}'", token));
+            set_id(kind, at->id, tokenizer.path, "added token " + gguf::in_quotes(token));
         } else if (!token.empty() &&
                    std::ranges::find(tokenizer.vocab, token, &VocabEntry::token) == tokenizer.vocab.end()) {
             // transformers would give it a new id, past the vocabulary: that is a guess about the embedding's rows.
-            throw FormatError(tokenizer_config.path(), tokenizer_config.field(kind + "_token"),
-                              fmt::format("'{}'", token), "a token that tokenizer.json has");
+            throw FormatError(tokenizer_config.path(), tokenizer_config.field(kind + "_token"), gguf::in_quotes(token),
+                              "a token that tokenizer.json has");
         }
     }
     for (const std::string& kind : names.order()) {
@@ -183,16 +184,23 @@ namespace {
 constexpr uint64_t kMaxTemplateBytes = 4 << 20;
 
 std::string read_template(const std::filesystem::path& path) {
-    return with_unix_newlines(read_text_file(path.string(), kMaxTemplateBytes));
+    const std::string text = read_text_file(path.string(), kMaxTemplateBytes);
+    require_utf8(text, path.string());
+    return with_unix_newlines(text);
 }
 
-// A name with letters, digits and '_' only, which is what a key of GGUF takes.
-std::string key_name(std::string name) {
-    for (char& c : name) {
+// A name with letters, digits and '_' only, which is what a key of GGUF takes; each other character is one '_'.
+std::string key_name(std::string_view name) {
+    std::string out;
+    for (const char c : name) {
         const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!plain) c = '_';
+        const bool continues = (static_cast<unsigned char>(c) & 0xc0) == 0x80;  // a character of several bytes
+        if (plain)
+            out += c;
+        else if (!continues)
+            out += '_';
     }
-    return name;
+    return out;
 }
 
 void add_template(ChatTemplates& out, const std::string& name, std::string text) {
@@ -230,14 +238,14 @@ ChatTemplates read_chat_templates(const std::filesystem::path& folder, const Jso
     namespace fs = std::filesystem;
     if (tokenizer_config.has("chat_template")) return from_json(tokenizer_config);
     ChatTemplates out;
-    if (fs::exists(folder / "chat_template.jinja")) {
+    if (is_there(folder / "chat_template.jinja")) {
         out.main = read_template(folder / "chat_template.jinja");
         const fs::path more = folder / "additional_chat_templates";
         if (fs::is_directory(more))
             for (const fs::directory_entry& entry : fs::directory_iterator(more))
                 if (entry.path().extension() == ".jinja")
                     add_template(out, key_name(entry.path().stem().string()), read_template(entry.path()));
-    } else if (fs::exists(folder / "chat_template.json")) {
+    } else if (is_there(folder / "chat_template.json")) {
         const std::string path = (folder / "chat_template.json").string();
         const Json tree = read_json_object(path, kMaxTemplateBytes);
         const JsonObject object(path, "", tree);

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "gguf/value.h"
 
 namespace minfer::convert {
 namespace {
@@ -112,16 +113,17 @@ std::optional<Parsed> parse_name(std::string_view name, const ModelConfig& confi
 
 [[noreturn]] void refuse_unmapped(const std::string& name, Architecture architecture) {
     throw UnsupportedError(fmt::format(
-        "HuggingFace tensor '{}' has no GGUF mapping in minfer's {} converter; supported tensors are "
+        "HuggingFace tensor {} has no GGUF mapping in minfer's {} converter; supported tensors are "
         "model.embed_tokens, model.norm, lm_head, and model.layers.N.{{input_layernorm,post_attention_layernorm,"
         "self_attn.{{q,k,v,o}}_proj,{}mlp.{{gate,up,down}}_proj}} — minfer refuses to drop a weight it does not "
         "recognise",
-        name, title(architecture), architecture == Architecture::Qwen3 ? "self_attn.{q,k}_norm," : ""));
+        gguf::in_quotes(name), title(architecture),
+        architecture == Architecture::Qwen3 ? "self_attn.{q,k}_norm," : ""));
 }
 
 void check_shape(const SourceTensor& tensor, const std::vector<uint64_t>& expected, const std::string& path) {
     if (tensor.shape != expected)
-        throw FormatError(path, fmt::format("tensor '{}'", tensor.name),
+        throw FormatError(path, "tensor " + gguf::in_quotes(tensor.name),
                           fmt::format("shape [{}]", fmt::join(tensor.shape, ", ")),
                           fmt::format("[{}] by config.json", fmt::join(expected, ", ")));
 }
@@ -161,9 +163,9 @@ std::vector<MappedTensor> map_tensors(const std::vector<SourceTensor>& tensors, 
         if (!parsed) refuse_unmapped(tensor.name, config.architecture);
         if (tensor.dtype == Dtype::Other)
             throw UnsupportedError(
-                fmt::format("tensor '{}' has safetensors dtype '{}'; minfer converts bf16, f16 and "
+                fmt::format("tensor {} has safetensors dtype {}; minfer converts bf16, f16 and "
                             "f32 only",
-                            tensor.name, tensor.dtype_name));
+                            gguf::in_quotes(tensor.name), gguf::in_quotes(tensor.dtype_name)));
         const Mapping& m = *parsed->mapping;
         MappedTensor out;
         out.source = i;

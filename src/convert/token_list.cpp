@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "gguf/value.h"
 
 namespace minfer::convert {
 namespace {
@@ -45,8 +46,8 @@ std::map<uint32_t, AddedToken> all_added_tokens(const TokenizerJson& tokenizer, 
         const std::string content = entry.require("content", entry.string("content"), "the token");
         const auto at = added.find(id);
         if (at != added.end() && at->second.content != content)
-            throw FormatError(config.path(), entry.field("content"), fmt::format("'{}'", content),
-                              fmt::format("'{}', as tokenizer.json has it", at->second.content));
+            throw FormatError(config.path(), entry.field("content"), gguf::in_quotes(content),
+                              gguf::in_quotes(at->second.content) + ", as tokenizer.json has it");
         added[id] = {content, id, entry.boolean("special").value_or(false)};
     }
     return added;
@@ -57,7 +58,7 @@ std::map<uint32_t, AddedToken> all_added_tokens(const TokenizerJson& tokenizer, 
 TokenList make_token_list(const TokenizerJson& tokenizer, const JsonObject& tokenizer_config, uint64_t n_vocab) {
     const auto check_id = [&](uint64_t id, std::string_view token) {
         if (id >= n_vocab)
-            throw FormatError(tokenizer.path, fmt::format("token '{}'", token), fmt::format("id {}", id),
+            throw FormatError(tokenizer.path, "token " + gguf::in_quotes(token), fmt::format("id {}", id),
                               fmt::format("less than config.json's vocab_size, {}", n_vocab));
     };
     TokenList list;
@@ -72,8 +73,8 @@ TokenList make_token_list(const TokenizerJson& tokenizer, const JsonObject& toke
         check_id(id, added.content);
         const bool in_vocab = list.types[id] == int32_t(TokenType::Normal);
         if (in_vocab && list.tokens[id] != added.content)
-            throw FormatError(tokenizer.path, fmt::format("added token '{}'", added.content), fmt::format("id {}", id),
-                              fmt::format("an id that is not that of '{}'", list.tokens[id]));
+            throw FormatError(tokenizer.path, "added token " + gguf::in_quotes(added.content), fmt::format("id {}", id),
+                              "an id that is not that of " + gguf::in_quotes(list.tokens[id]));
         const bool control = added.special || looks_special(added.content);
         list.types[id] = int32_t(control ? TokenType::Control : TokenType::UserDefined);
         // llama.cpp finds these in text as they are, so the sentencepiece mark of a space is written as a space.

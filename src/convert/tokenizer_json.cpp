@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "gguf/value.h"
 
 namespace minfer::convert {
 namespace {
@@ -36,7 +38,7 @@ class Parser {
         } catch (const simdjson::simdjson_error& e) {
             fail(where_, fmt::format("JSON that does not parse ({})", e.what()), "what `tokenizers` writes");
         }
-        if (!model_seen_) fail("model", "no such key", "an object");
+        if (!seen_.contains("model")) fail("model", "no such key", "an object");
         check_unique();
         return std::move(out_);
     }
@@ -50,11 +52,10 @@ class Parser {
         for (ondemand::field field : top) {
             const std::string_view key = field.unescaped_key();
             where_ = std::string(key);
+            if (!seen_.insert(where_).second) fail(where_, "it twice", "it once");
             if (key == "model") {
-                if (std::exchange(model_seen_, true)) fail("model", "it twice", "it once");
                 read_model(field.value().get_object());
             } else if (key == "added_tokens") {
-                if (!out_.added_tokens.empty()) fail("added_tokens", "it twice", "it once");
                 if (!field.value().is_null()) read_added_tokens(field.value().get_array());
             } else if (key == "normalizer") {
                 out_.normalizer = small_tree(field.value());
@@ -74,9 +75,7 @@ class Parser {
         const std::string_view raw = simdjson::to_json_string(value);
         if (raw.size() > kMaxBytes)
             fail(where_, fmt::format("{} bytes", raw.size()), fmt::format("at most {}", kMaxBytes));
-        Json tree = Json::parse(raw, nullptr, false);
-        if (tree.is_discarded()) fail(where_, "JSON that does not parse", "what `tokenizers` writes");
-        return tree;
+        return parse_json(raw, path_);
     }
 
     void read_model(ondemand::object model) {
@@ -84,11 +83,10 @@ class Parser {
         for (ondemand::field field : model) {
             const std::string key(std::string_view(field.unescaped_key()));
             where_ = "model." + key;
+            if (!seen_.insert(where_).second) fail(where_, "it twice", "it once");
             if (key == "vocab") {
-                if (!out_.vocab.empty()) fail(where_, "it twice", "it once");
                 read_vocab(field.value());
             } else if (key == "merges") {
-                if (!out_.merges.empty()) fail(where_, "it twice", "it once");
                 read_merges(field.value().get_array());
             } else {
                 out_.model[key] = small_tree(field.value());
@@ -106,7 +104,7 @@ class Parser {
             const std::string_view token = entry.unescaped_key();
             uint64_t id = 0;
             if (entry.value().get_uint64().get(id) || id > kMaxId)
-                fail(fmt::format("model.vocab: token '{}'", token), "another value",
+                fail("model.vocab: token " + gguf::in_quotes(token), "another value",
                      fmt::format("an id from 0 to {}", kMaxId));
             out_.vocab.push_back({std::string(token), uint32_t(id)});
         }
@@ -178,28 +176,30 @@ class Parser {
         std::vector<bool> used;
         for (const VocabEntry& entry : out_.vocab) {
             if (!tokens.insert(entry.token).second)
-                fail(fmt::format("model.vocab: token '{}'", entry.token), "it twice", "each token once");
+                fail("model.vocab: token " + gguf::in_quotes(entry.token), "it twice", "each token once");
             claim(used, entry.id, "model.vocab", entry.token);
         }
         used.clear();
         std::unordered_set<std::string_view> contents;
         for (const AddedToken& added : out_.added_tokens) {
             if (!contents.insert(added.content).second)
-                fail(fmt::format("added_tokens: '{}'", added.content), "it twice", "each token once");
+                fail("added_tokens: " + gguf::in_quotes(added.content), "it twice", "each token once");
             claim(used, added.id, "added_tokens", added.content);
         }
     }
 
     void claim(std::vector<bool>& used, uint32_t id, std::string_view list, std::string_view token) const {
         if (id >= used.size()) used.resize(std::max<size_t>(size_t(id) + 1, 2 * used.size()));
-        if (used[id]) fail(fmt::format("{}: token '{}'", list, token), fmt::format("id {} again", id), "each id once");
+        if (used[id])
+            fail(fmt::format("{}: token {}", list, gguf::in_quotes(token)), fmt::format("id {} again", id),
+                 "each id once");
         used[id] = true;
     }
 
     std::string_view text_;
     const std::string& path_;
     TokenizerJson out_;
-    bool model_seen_ = false;
+    std::set<std::string> seen_;  // keys of the file, and those of the model with "model." before them
     std::string where_ = "top level";
 };
 

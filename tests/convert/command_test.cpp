@@ -102,7 +102,9 @@ TEST(Command, RefusalsAreOneLineAndStatus1) {
             "unsupported architecture (model_type = \"qwen2\", architectures = [\"Gemma3ForCausalLM\"])");
     EXPECT_EQ(convert(tiny.folder(), out / "m.gguf", {"--banana"}).status, 2);
     EXPECT_EQ(run({binary().string(), "convert", "x"}).status, 2);
-    EXPECT_EQ(convert(tiny.folder(), out / "m.gguf", {"--split-max-size", "x"}).status, 2);
+    for (const char* size : {"x", "0", "-1", "1.5G", "18446744073709551616", "17179869184G", ""})
+        EXPECT_EQ(convert(tiny.folder(), out / "m.gguf", {"--split-max-size", size}).status, 2) << size;
+    EXPECT_EQ(convert(tiny.folder(), "").status, 2);
     EXPECT_EQ(convert(out / "nowhere", out / "m.gguf").status, 1);
 }
 
@@ -217,6 +219,34 @@ TEST(Interrupted, LeavesNothingAndChangesNothing) {
         EXPECT_EQ(names_in(out.path()), std::set<std::string>{"m.gguf"});
         EXPECT_EQ(read_file(out / "m.gguf"), "what was there");
     }
+}
+
+TEST(Interrupted, AtAnyMomentTheFileIsTheOldOneOrWhole) {
+    TinyCheckpoint tiny;
+    const fs::path folder = make_large(tiny, 20'000);
+    const TemporaryFolder out;
+    ASSERT_EQ(convert(folder, out / "whole.gguf").status, 0);
+    const std::string whole = read_file(out / "whole.gguf");
+    size_t n_killed = 0;
+    for (int milliseconds = 1; milliseconds < 400; milliseconds = milliseconds * 3 / 2 + 1) {
+        write_file(out / "m.gguf", "what was there");
+        const Child child = start({binary().string(), "convert", folder.string(), (out / "m.gguf").string()});
+        usleep(useconds_t(milliseconds) * 1000);
+        kill(child.pid, SIGKILL);
+        close(child.err);
+        int status = 0;
+        ASSERT_EQ(waitpid(child.pid, &status, 0), child.pid);
+        n_killed += WIFSIGNALED(status);
+        const std::string found = read_file(out / "m.gguf");
+        EXPECT_TRUE(found == "what was there" || found == whole) << milliseconds;
+        EXPECT_TRUE(WIFSIGNALED(status) || found == whole);
+        for (const std::string& name : names_in(out.path()))  // between two names, at most
+            if (name != "m.gguf" && name != "whole.gguf") {
+                EXPECT_TRUE(read_file(out / name) == whole) << name;
+                fs::remove(out / name);
+            }
+    }
+    EXPECT_GT(n_killed, 0u);
 }
 
 TEST(Interrupted, ADiskThatFillsUpIsAnErrorThatLeavesNothing) {

@@ -14,7 +14,6 @@ namespace {
 
 using convert::plan_conversion;
 using testing::HasSubstr;
-using testing::Not;
 
 template <typename E = UnsupportedError>
 std::string refusal(const TinyCheckpoint& tiny) {
@@ -300,12 +299,12 @@ TEST(Plan, ReadsChatTemplatesWhereverTheyAre) {
     tiny.tokenizer_config["chat_template"] = "inside";
     tiny.write();
     EXPECT_EQ(get<std::string>(plan_conversion(tiny.options()), "tokenizer.chat_template"), "inside");
-    tiny.tokenizer_config["chat_template"] = {{{"name", "rag"}, {"template", "r"}},
+    tiny.tokenizer_config["chat_template"] = {{{"name", "r\u00e4g"}, {"template", "r"}},
                                               {{"name", "default"}, {"template", "d"}}};
     tiny.write();
     const convert::Conversion c = plan_conversion(tiny.options());
     EXPECT_EQ(get<std::string>(c, "tokenizer.chat_template"), "d");
-    EXPECT_EQ(get<std::string>(c, "tokenizer.chat_template.rag"), "r");
+    EXPECT_EQ(get<std::string>(c, "tokenizer.chat_template.r_g"), "r");
     tiny.tokenizer_config["chat_template"] = 3;
     EXPECT_THAT(refusal<FormatError>(tiny), HasSubstr("key 'chat_template': found the number 3"));
 }
@@ -331,6 +330,13 @@ TEST(Plan, ReadsTheRecommendedSampling) {
     EXPECT_THAT(c.notes()[0], HasSubstr("generation_config.json"));
     tiny.generation_config["top_k"] = 1e12;
     EXPECT_THAT(refusal<FormatError>(tiny), HasSubstr("key 'top_k'"));
+    for (const Json& number : {Json(~uint64_t(0)), Json(int64_t(1) << 32), Json(-(int64_t(1) << 40)), Json(0.5)}) {
+        tiny.generation_config["top_k"] = number;
+        EXPECT_THAT(refusal<FormatError>(tiny), HasSubstr("expected an integer of 32 bits")) << number;
+    }
+    tiny.generation_config["top_k"] = -1;
+    tiny.write();
+    EXPECT_EQ(get<int32_t>(plan_conversion(tiny.options()), "general.sampling.top_k"), -1);
 }
 
 TEST(Plan, ReadsThePoolingOfEmbeddingModels) {
@@ -345,6 +351,12 @@ TEST(Plan, ReadsThePoolingOfEmbeddingModels) {
     write_file(tiny.folder() / "modules.json", R"([{"type":"a.Pooling","path":"../../x"}])");
     EXPECT_THAT(message_of<FormatError>([&] { plan_conversion(tiny.options()); }),
                 HasSubstr("the path '../../x', expected a file inside the folder"));
+    write_file(tiny.folder() / "modules.json", R"([{"type":"a.Pooling","type":"b","path":"1_Pooling"}])");
+    EXPECT_THAT(message_of<FormatError>([&] { plan_conversion(tiny.options()); }),
+                HasSubstr("key 'type': found it twice in one object"));
+    write_file(tiny.folder() / "modules.json", "{}");
+    EXPECT_THAT(message_of<FormatError>([&] { plan_conversion(tiny.options()); }),
+                HasSubstr("top level: found an object, expected a list of modules"));
 }
 
 TEST(Plan, DoesNotOverwriteItsInput) {

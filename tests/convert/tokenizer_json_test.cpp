@@ -77,6 +77,14 @@ TEST(TokenizerJsonFile, NamesEachFault) {
     std::string doubled = text;
     doubled.insert(doubled.find("\"vocab\""), twice);
     EXPECT_THAT(fault(doubled), HasSubstr("model.vocab: found it twice"));
+    for (const char* key : {"normalizer", "pre_tokenizer", "post_processor", "decoder", "added_tokens", "version"}) {
+        std::string two = text;
+        two.insert(1, std::string("\"") + key + "\":null,");
+        EXPECT_THAT(fault(two), HasSubstr(std::string(key) + ": found it twice")) << key;
+    }
+    std::string inner = text;  // which of the two counts is no question to leave to a parser
+    inner.insert(inner.find("\"behavior\""), "\"behavior\":\"Removed\",");
+    EXPECT_THAT(fault(inner), HasSubstr("key 'behavior': found it twice in one object"));
     std::string same = text;
     same.insert(same.find("\"vocab\":{") + 9, "\"the\":299,");
     EXPECT_THAT(fault(same), HasSubstr("model.vocab: token 'the': found it twice"));
