@@ -8,10 +8,9 @@ double softmax_weights(const Candidates& candidates, std::vector<double>& weight
     const double best = double(candidates.best_logit());
     weights.clear();
     double sum = 0;
-    for (const Candidate& c : candidates.items) {
-        weights.push_back(canonical_exp(double(c.logit) - best));
-        sum += weights.back();
-    }
+    for (const Candidate& c : candidates.items) weights.push_back(double(c.logit) - best);
+    canonical_exp_each(weights);
+    for (const double weight : weights) sum += weight;
     return sum;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace minfer {
 namespace {
@@ -148,6 +149,16 @@ TEST(CanonicalMath, HasTheRecordedBits) {
         add(canonical_cos(uniform(-0x1p31, 0x1p31)));
     }
     EXPECT_EQ(hash, 18404669277908145207u);
+}
+
+TEST(CanonicalMath, ManyExponentialsHaveTheBitsOfOne) {
+    std::vector<double> x = {0.0,   -0.0,  1.0,       -745.2,     -746.5,
+                             709.8, 710.5, kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
+    for (int i = 0; i < 100000; ++i) x.push_back(uniform(-760, 720));
+    std::vector<double> each = x;
+    canonical_exp_each(each);
+    for (size_t i = 0; i < x.size(); ++i)
+        EXPECT_EQ(std::bit_cast<uint64_t>(each[i]), std::bit_cast<uint64_t>(canonical_exp(x[i]))) << x[i];
 }
 
 }  // namespace
