@@ -140,6 +140,8 @@ int generate(const std::vector<std::string>& args) {
     if (const std::optional<int> status = parse(app, long_names(args))) return *status;
     a.generation.sampling = a.sampling.params();
     a.seed_given = app.count("--seed") > 0;
+    if (a.generation.ignore_eos && !(a.generation.sampling.grammar + a.generation.sampling.json_schema).empty())
+        throw UsageError("--ignore-eos and a grammar do not go together: where the grammar ends, so does the text");
     const Job job = cli::job(a.words);
     if (a.conversation.on) return converse(a, job.model, job.prompt);
     const std::string prompt = job.prompt ? *job.prompt : prompt_from_standard_input();

@@ -4,6 +4,9 @@
 #include <random>
 #include <string_view>
 
+#include "base/error.h"
+#include "cli/read_input.h"
+
 namespace minfer::cli {
 namespace {
 
@@ -30,6 +33,11 @@ std::string unescape(const std::string& text) {
         }
     }
     return out;
+}
+
+std::string some(std::string text, const std::string& path) {
+    if (text.empty()) throw Error(path + ": the file is empty");
+    return text;
 }
 
 }  // namespace
@@ -67,6 +75,19 @@ void SamplingOptions::declare(CLI::App& app) {
     add_strings(app, "-l,--logit-bias", logit_biases_, "ID(+|-)F",
                 "Add to the logit of a token; 15043-inf: never this token; may be given more than once");
     add(app, "--samplers", samplers_, "NAMES", "Samplers in their order, separated by semicolons");
+    auto* grammar =
+        app.add_option("--grammar", grammar_, "A grammar in GBNF that the text keeps to")->type_name("TEXT");
+    auto* grammar_file = app.add_option("--grammar-file", grammar_file_, "The same, from a file")->type_name("FILE");
+    auto* schema =
+        app.add_option("-j,--json-schema", schema_,
+                       "A JSON schema that the text, which is JSON then, is valid under: a file, or the schema itself "
+                       "where it starts with '{'")
+            ->type_name("FILE|JSON");
+    auto* schema_file =
+        app.add_option("--jf,--json-schema-file", schema_file_, "The same, from a file")->type_name("FILE");
+    for (CLI::Option* one : {grammar, grammar_file, schema, schema_file})
+        for (CLI::Option* other : {grammar, grammar_file, schema, schema_file})
+            if (one != other) one->excludes(other);
     app.add_option("-s,--seed", seed_, "Of the draws: the same seed gives the same text; default: a random one")
         ->type_name("N");
 }
@@ -78,6 +99,10 @@ sampling::SamplerParams SamplingOptions::params() const {
     if (!dry_breakers_.empty()) p.dry.breakers.clear();
     for (const std::string& text : dry_breakers_)
         if (text != "none") p.dry.breakers.push_back(unescape(text));
+    const bool in_place = schema_.starts_with('{');
+    const std::string schema_file = in_place ? "" : schema_ + schema_file_;  // one of them at most is given
+    p.grammar = grammar_file_.empty() ? grammar_ : some(read_whole_file(grammar_file_), grammar_file_);
+    p.json_schema = in_place ? schema_ : schema_file.empty() ? "" : some(read_whole_file(schema_file), schema_file);
     p.seed = seed_ ? *seed_ : uint64_t(std::random_device()()) << 32 | std::random_device()();
     sampling::check(p);
     return p;

@@ -16,7 +16,8 @@ namespace minfer::cli {
 
 class SamplingOptions {
   public:
-    // --greedy, --temp, --top-k … --seed. The app and this object live until params() has been called.
+    // --greedy, --temp, --top-k … --grammar, --json-schema, --seed. The app and this object live until params() has
+    // been called.
     void declare(CLI::App& app);
 
     // What was asked for, with a random seed where none was given. Throws UsageError for what is out of range, and
@@ -28,6 +29,7 @@ class SamplingOptions {
     std::string samplers_ = sampling::sampler_names(sampling::default_samplers());
     std::vector<std::string> logit_biases_;
     std::vector<std::string> dry_breakers_;
+    std::string grammar_, grammar_file_, schema_, schema_file_;
     std::optional<uint64_t> seed_;
 };
 

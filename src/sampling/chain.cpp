@@ -2,15 +2,21 @@
 
 #include <utility>
 
+#include "base/error.h"
 #include "sampling/softmax.h"
 
 namespace minfer::sampling {
 
-Chain::Chain(std::vector<std::unique_ptr<Sampler>> samplers, uint64_t seed)
-    : samplers_(std::move(samplers)), random_(seed) {}
+Chain::Chain(std::vector<std::unique_ptr<Sampler>> samplers, uint64_t seed,
+             std::unique_ptr<grammar::Constraint> constraint)
+    : samplers_(std::move(samplers)), constraint_(std::move(constraint)), random_(seed) {}
 
 int32_t Chain::sample(std::span<const float> logits) {
-    candidates_.assign(logits);
+    if (constraint_)
+        candidates_.assign(logits, constraint_->allowed());
+    else
+        candidates_.assign(logits);
+    if (candidates_.items.empty()) throw Error("grammar: no token of the vocabulary goes on from here");
     for (const std::unique_ptr<Sampler>& sampler : samplers_) sampler->apply(candidates_);
     return draw();
 }
@@ -39,7 +45,12 @@ void Chain::accept_prompt(int32_t token) {
 }
 
 void Chain::accept(int32_t token) {
+    if (constraint_) constraint_->accept(token);
     for (const std::unique_ptr<Sampler>& sampler : samplers_) sampler->accept(token);
+}
+
+void Chain::restart_grammar() {
+    if (constraint_) constraint_->restart();
 }
 
 }  // namespace minfer::sampling

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace minfer::sampling {
@@ -55,7 +57,10 @@ Chain make_sampler(const SamplerParams& p, const SamplerVocabulary& vocabulary) 
         samplers.push_back(temperature(0));
     else if (p.mirostat == 2)
         samplers.push_back(mirostat(p.mirostat_entropy, p.mirostat_rate));
-    return Chain(std::move(samplers), p.seed);
+    std::unique_ptr<grammar::Constraint> constraint;
+    if (std::shared_ptr<grammar::TokenMasks> masks = vocabulary.masks(p))
+        constraint = std::make_unique<grammar::Constraint>(std::move(masks), vocabulary.tokenizer());
+    return Chain(std::move(samplers), p.seed, std::move(constraint));
 }
 
 }  // namespace minfer::sampling

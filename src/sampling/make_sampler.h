@@ -7,9 +7,9 @@
 
 namespace minfer::sampling {
 
-// Bias first, then the samplers of `params.samplers` that are not off, then the draw. Greedy leaves penalties and DRY
-// of them, Mirostat those and the temperature. Throws what check() throws, and UsageError for a bias of a token outside
-// the vocabulary. Borrows the vocabulary.
+// The grammar first, which drops tokens; then bias, then the samplers of `params.samplers` that are not off, then the
+// draw. Greedy leaves penalties and DRY of them, Mirostat those and the temperature. Throws what check() throws, and
+// UsageError for a bias of a token outside the vocabulary. Borrows the vocabulary.
 Chain make_sampler(const SamplerParams& params, const SamplerVocabulary& vocabulary);
 
 }  // namespace minfer::sampling

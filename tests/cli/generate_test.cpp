@@ -115,6 +115,33 @@ TEST_F(RunModel, SamplingOptionsReachTheDraw) {
     }
 }
 
+TEST_F(RunModel, GrammarsAndSchemas) {
+    const auto run = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {model(), "hello"});
+        words.insert(words.end(), {"--seed", "3", "--temp", "5", "-n", "60", "-t", "1"});
+        const test::Finished done = minfer(words);
+        EXPECT_EQ(done.status, 0) << done.err;
+        return done.out;
+    };
+    const std::string gbnf = "root ::= \"ab\" [0-9]{3} (\"x\" | \"é\")";
+    EXPECT_THAT(run({"--grammar", gbnf}), MatchesRegex("ab[0-9][0-9][0-9](x|é)")) << "and the text ends there";
+    test::write_file(folder_ / "g.gbnf", gbnf);
+    EXPECT_EQ(run({"--grammar-file", folder_ / "g.gbnf"}), run({"--grammar", gbnf}));
+    const std::string schema =
+        R"({"properties": {"n": {"type": "integer", "minimum": 5, "maximum": 7}}, "required": ["n"]})";
+    const nlohmann::json value = nlohmann::json::parse(run({"--json-schema", schema}));
+    EXPECT_THAT(value["n"].get<int>(), testing::AllOf(testing::Ge(5), testing::Le(7)));
+    test::write_file(folder_ / "s.json", schema);
+    EXPECT_EQ(run({"--json-schema", folder_ / "s.json"}), run({"-j", schema}));
+    EXPECT_EQ(run({"--json-schema-file", folder_ / "s.json"}), run({"-j", schema}));
+
+    fails({model(), "hello", "--grammar", "root := x"}, 1, "grammar: line 1, column 6: found ':', expected '::='");
+    fails({model(), "hello", "--json-schema", R"({"not": {}})"}, 1, "JSON schema: #: the keyword 'not' is not done");
+    fails({model(), "hello", "--json-schema", "absent.json"}, 1, "absent.json");
+    fails({model(), "hello", "--grammar", gbnf, "--json-schema", schema}, 2, "excludes");
+    fails({model(), "hello", "--grammar", gbnf, "--ignore-eos"}, 2, "--ignore-eos and a grammar do not go together");
+}
+
 TEST_F(RunModel, BadWordsExitWith2) {
     fails({model(), "hello", "--frobnicate"}, 2, "--frobnicate");
     fails({model(), "hello", "world"}, 2, "");
