@@ -100,6 +100,7 @@ std::vector<std::string> long_names(std::vector<std::string> args) {
     for (std::string& word : args) {
         if (word == "-st") word = "--single-turn";
         if (word == "-mli") word = "--multiline-input";
+        if (word == "-jf") word = "--json-schema-file";
     }
     return args;
 }
