@@ -83,8 +83,7 @@ void SamplingOptions::declare(CLI::App& app) {
                        "A JSON schema that the text, which is JSON then, is valid under: a file, or the schema itself "
                        "where it starts with '{'")
             ->type_name("FILE|JSON");
-    auto* schema_file =
-        app.add_option("--json-schema-file", schema_file_, "The same, from a file")->type_name("FILE");
+    auto* schema_file = app.add_option("--json-schema-file", schema_file_, "The same, from a file")->type_name("FILE");
     for (CLI::Option* one : {grammar, grammar_file, schema, schema_file})
         for (CLI::Option* other : {grammar, grammar_file, schema, schema_file})
             if (one != other) one->excludes(other);

@@ -133,7 +133,7 @@ TEST_F(RunModel, GrammarsAndSchemas) {
     EXPECT_THAT(value["n"].get<int>(), testing::AllOf(testing::Ge(5), testing::Le(7)));
     test::write_file(folder_ / "s.json", schema);
     EXPECT_EQ(run({"--json-schema", folder_ / "s.json"}), run({"-j", schema}));
-    EXPECT_EQ(run({"--json-schema-file", folder_ / "s.json"}), run({"-j", schema}));
+    EXPECT_EQ(run({"--json-schema-file", folder_ / "s.json"}), run({"-jf", folder_ / "s.json"}));
 
     fails({model(), "hello", "--grammar", "root := x"}, 1, "grammar: line 1, column 6: found ':', expected '::='");
     fails({model(), "hello", "--json-schema", R"({"not": {}})"}, 1, "JSON schema: #: the keyword 'not' is not done");

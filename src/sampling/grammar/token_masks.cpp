@@ -57,14 +57,13 @@ TokenMasks::Mask TokenMasks::make(NodeId id) {
     return mask;
 }
 
-// Tokens of at most twin.bytes bytes are the twin's. The others are few as a rule: only ways to them are walked.
+// Tokens of at most twin.bytes bytes are the twin's. The others are few as a rule: only ways to them are walked. Where
+// the twin allows few tokens at all, a walk of its own is over sooner.
 TokenMasks::Mask TokenMasks::make_like(NodeId id, const Twin& twin) {
     const TokenTrie& trie = *trie_;
-    Mask made;
-    made.bits.resize(trie.n_word());
     const Mask& like = mask(twin.node);
-    for (size_t i = 0; i < like.bits.size(); ++i) made.bits[i] = like.bits[i];
-    for (const int32_t token : like.tokens) set(made.bits, token);
+    if (like.bits.empty()) return make(id);
+    Mask made{.bits = like.bits};
     for (const uint32_t exit : like.exits)
         if (trie.depth(exit) <= twin.bytes) made.exits.push_back(exit);
     if (machine_.full()) machine_.trim(kDead);
@@ -78,7 +77,8 @@ TokenMasks::Mask TokenMasks::make_like(NodeId id, const Twin& twin) {
         const ConfigId to = machine_.step(path_[depth - 1], trie.byte(node));
         ++steps_;
         if (to == kDead) {
-            for (const int32_t token : trie.all_tokens(node)) clear(made.bits, token);
+            if (depth > twin.bytes)  // else the twin has none of them either
+                for (const int32_t token : trie.all_tokens(node)) clear(made.bits, token);
             node = trie.end(node);
             continue;
         }

@@ -39,9 +39,9 @@ class TokenMasks {
 
   private:
     struct Mask {
-        TokenSet bits;                // empty where there are few: then
-        std::vector<int32_t> tokens;  // has them all
-        std::vector<uint32_t> exits;  // nodes of the tree where the rule has ended, and longer tokens go on
+        TokenSet bits = {};                // empty where there are few: then
+        std::vector<int32_t> tokens = {};  // has them all
+        std::vector<uint32_t> exits = {};  // nodes of the tree where the rule has ended, and longer tokens go on
     };
 
     const Mask& mask(NodeId node);

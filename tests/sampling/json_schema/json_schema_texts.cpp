@@ -36,8 +36,10 @@ int main(int argc, char** argv) {
     std::vector<float> bonus(tokenizer.n_vocab());
     for (int32_t id = 0; id < int32_t(bonus.size()); ++id) {
         const std::string_view piece = tokenizer.piece(id);
-        if (piece.find_first_of(".@-\"") != std::string_view::npos) bonus[size_t(id)] = 3;
+        if (piece.find_first_of(".@-\"") != std::string_view::npos || std::string_view("null").starts_with(piece))
+            bonus[size_t(id)] = 3;
         if (piece.find_first_of("]}") != std::string_view::npos) bonus[size_t(id)] = 6;
+        if (piece.find_first_of("[{") != std::string_view::npos) bonus[size_t(id)] = -3;  // recursion must not run away
         if (tokenizer.is_end_of_generation(id)) bonus[size_t(id)] = 8;
     }
     std::vector<float> logits(bonus.size());

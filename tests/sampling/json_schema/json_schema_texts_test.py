@@ -39,7 +39,7 @@ class Maker:
         if kind == 3:
             return {"type": "string", "pattern": r.choice([
                 "^[a-z]{2,5}$", "^[A-Z][a-z]*(-[0-9]+)?$", r"^\d{3}-\d{4}$", "^(foo|bar|[xyz]{3})+$", "^#[0-9a-fA-F]{6}$",
-                r"^\w+@\w+\.(com|org)$", "ab+c", "^[^a-z\"\\\\]{1,4}", r"^(\[[0-9]\]){1,3}$", r"^a.c\/\t?$", "^x|y$"])}
+                r"^\w+@\w+\.(com|org)$", "[a-z]{2}[^a-z]", "^[^a-z\"\\\\]{1,4}", r"^(\[[0-9]\]){1,3}$", r"^a.c\/\t?$", "^[A-Z]|[\\]}]$"])}
         if kind == 4:
             return {"enum": r.sample(["red", "green", "blue", "a\"b", "é", ""], r.randint(1, 4))}
         return {"type": "string", "maxLength": r.randrange(6)}
