@@ -57,8 +57,8 @@ ExpressionId string_character(Grammar& g, const std::vector<CodePoints>& charact
     if (const std::vector<CodePoints> plain = common(characters, plain_characters()); !plain.empty())
         choices.push_back(g.one_of(plain));
     const auto add = [&](uint32_t c, std::string spelled) {
-        for (const CodePoints& r : characters)
-            if (r.first <= c && c <= r.last) choices.push_back(g.literal(std::move(spelled)));
+        const auto has = [&](const CodePoints& r) { return r.first <= c && c <= r.last; };
+        if (std::ranges::any_of(characters, has)) choices.push_back(g.literal(std::move(spelled)));
     };
     add('"', "\\\"");
     add('\\', "\\\\");
