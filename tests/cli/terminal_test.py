@@ -22,8 +22,12 @@ WAIT = 30  # seconds until something that should appear is given up
 class Terminal:
     """One window of a tmux server of its own."""
 
+    servers = 0
+
     def __init__(self, folder, command, size=(80, 24), environment=()):
-        self.socket = str(folder / "tmux")
+        # A server that was told to end still answers at its socket for a moment.
+        Terminal.servers += 1
+        self.socket = str(folder / f"tmux{Terminal.servers}")
         self.folder = folder
         environment = {"TERM": "xterm-256color", "XDG_STATE_HOME": str(folder / "state"), "LC_ALL": "C.UTF-8",
                        "HOME": str(folder), **dict(environment)}
@@ -277,7 +281,8 @@ def main():
                 failed += 1
                 print(f"{scene.__name__} failed: {e}", flush=True)
             finally:
-                subprocess.run(["tmux", "-S", str(folder / "tmux"), "kill-server"], capture_output=True, check=False)
+                for socket in folder.glob("tmux*"):
+                    subprocess.run(["tmux", "-S", socket, "kill-server"], capture_output=True, check=False)
     sys.exit(1 if failed else 0)
 
 
