@@ -91,14 +91,21 @@ inline void write_block(const BlockOfRows<Type>& block, std::byte* to) {
     if constexpr (P::kLayout.m) store_bytes(as_integers(block.m), to + P::kMAt);
 }
 
-// Activations: the tokens' integers plus 128, one token after the other.
-size_t arranged_bytes(size_t n_in, size_t) { return kTokenGroup * n_in; }
-void arrange(const QuantizedRow& row, size_t n_in, size_t, size_t token, std::byte* group) {
+// Activations, one token after the other: its integers plus 128, and with blocks of 32 their sums.
+//   q    [n_in]       uint8
+//   sums [n_in / 32]  float, of 32 q
+constexpr size_t token_bytes(size_t n_in, size_t block) { return n_in + (block == 32 ? n_in / 32 * sizeof(float) : 0); }
+size_t arranged_bytes(size_t n_in, size_t block) { return kTokenGroup * token_bytes(n_in, block); }
+void arrange(const QuantizedRow& row, size_t n_in, size_t block, size_t token, std::byte* group) {
     const int8_t* q = row.q;
-    std::byte* to = group + token * n_in;
+    std::byte* to = group + token * token_bytes(n_in, block);
     size_t i = 0;
     for (; i + 64 <= n_in; i += 64) store_bytes(add8(load_bytes(q + i), all8(-128)), to + i);
     for (; i < n_in; ++i) to[i] = std::byte(q[i] + 128);
+    if (block != 32) return;
+    const int16_t* sums = row.sums32;
+    auto* sums_to = reinterpret_cast<float*>(to + n_in);
+    for (i = 0; i < n_in / 32; ++i) sums_to[i] = float(sums[i]);
 }
 constexpr ArrangedBytes kArrangedBytes = &arranged_bytes;
 constexpr Arrange kArrange = &arrange;
@@ -112,7 +119,9 @@ inline void panel_tokens(const std::byte* panel, size_t panel_bytes, const Activ
     constexpr int kQuads = int(P::kPart / 4);
     constexpr bool kScaled = P::kScales != 0;
     const size_t n_block = x.n_in / kBlock, n_in = x.n_in;
-    const std::byte* a = x.arranged + token * n_in;
+    const size_t stride_a = token_bytes(n_in, kBlock);
+    const std::byte* a = x.arranged + token * stride_a;
+    const auto* float_sums = reinterpret_cast<const float*>(a + n_in);
     const float* d_a = x.d + token * n_block;
     constexpr size_t kSumOf = P::kLayout.group == 16 ? 16 : 32;
     const int16_t* sums = (kSumOf == 16 ? x.sums16 : x.sums32) + token * (n_in / kSumOf);
@@ -149,7 +158,7 @@ inline void panel_tokens(const std::byte* panel, size_t panel_bytes, const Activ
                 for (int i = 0; i < p; ++i) wk[i] = load_bytes(w + size_t(i) * panel_bytes + 64 * k);
 #pragma GCC unroll 16
                 for (int t = 0; t < n; ++t) {
-                    const VecI v = repeat4(from + size_t(t) * n_in + 4 * k);
+                    const VecI v = repeat4(from + size_t(t) * stride_a + 4 * k);
 #pragma GCC unroll 16
                     for (int i = 0; i < p; ++i) sum[i][t] = dot4(sum[i][t], v, wk[i]);
                 }
@@ -197,7 +206,8 @@ inline void panel_tokens(const std::byte* panel, size_t panel_bytes, const Activ
                     if constexpr (P::kMinimums)
                         acc[i][t] = fnma(scale_m, to_float(minimum[t]), acc[i][t]);
                     else
-                        acc[i][t] = fma(scale_m, all(float(sums[size_t(t) * (n_in / kSumOf)])), acc[i][t]);
+                        acc[i][t] =
+                            fma(scale_m, all(float_sums[size_t(t) * (stride_a / sizeof(float)) + b]), acc[i][t]);
                 }
             }
             if constexpr (kWait) {
