@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,15 +38,34 @@ std::string random_suffix() {
     return fmt::format("{:08x}{:08x}", device(), device());
 }
 
-// The path with its own symbolic link followed, so that a new file replaces the file and not the link.
+// The path with its own symbolic links followed, to a file that need not be there yet, so that a new file replaces the
+// file and not the link.
 std::string link_target(const std::string& path) {
-    std::error_code error;
-    if (!fs::is_symlink(path, error)) return path;
-    const fs::path target = fs::canonical(path, error);
-    return error ? path : target.string();
+    constexpr int kMaxLinks = 40;  // as many as the system follows
+    fs::path target = path;
+    for (int i = 0; i < kMaxLinks; ++i) {
+        std::error_code error;
+        const fs::path next = fs::read_symlink(target, error);
+        if (error) return target.string();
+        target = target.parent_path() / next;  // which is `next` where that is absolute
+    }
+    throw IoError(path, "follow the symbolic link", ELOOP);
 }
 
 }  // namespace
+
+bool allow_more_open_files(uint64_t n) {
+    constexpr uint64_t kFew = 16;  // open at any time, or about to be
+    std::error_code error;
+    const fs::directory_iterator open_ones("/proc/self/fd", error);
+    const uint64_t wanted = n + kFew + (error ? 0 : uint64_t(std::distance(begin(open_ones), end(open_ones))));
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;  // then the open that is too many says so
+    if (limit.rlim_cur >= wanted) return true;
+    if (limit.rlim_max < wanted) return false;
+    limit.rlim_cur = wanted;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
 
 FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
@@ -66,7 +86,8 @@ void FileDescriptor::close() {
 File File::open(const std::string& path) {
     File file;
     file.path_ = path;
-    file.fd_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // Without waiting: a pipe that nobody writes to is refused below, not waited for.
+    file.fd_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!file.fd_.is_open()) throw IoError(path, "open", errno);
     struct stat status = {};
     if (fstat(file.fd(), &status) != 0) throw IoError(path, "ask for its size", errno);
@@ -138,7 +159,8 @@ AtomicFile::AtomicFile(const std::string& path, Unfinished unfinished) : path_(p
     const std::string destination = link_target(path);
     struct stat status = {};
     if (stat(destination.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
-        throw IoError(path, "replace", S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
+        throw S_ISDIR(status.st_mode) ? IoError(path, "replace", EISDIR)
+                                      : IoError(path, "replace, as it is no regular file", EINVAL);
     const fs::path folder = fs::path(destination).parent_path();
     folder_ = folder.empty() ? std::string(".") : folder.string();
     // A nameless file needs a file system that has them and /proc to give it a name later.
@@ -184,7 +206,7 @@ uint64_t AtomicFile::reserve(uint64_t count) { return std::exchange(position_, p
 void AtomicFile::write(std::span<const std::byte> bytes) { pwrite(reserve(bytes.size()), bytes); }
 
 void AtomicFile::write_zeros(uint64_t count) {
-    static constexpr std::array<std::byte, 4096> kZeros = {};
+    static constexpr std::array<std::byte, 1 << 16> kZeros = {};  // padding can be gigabytes
     while (count > 0) {
         const auto n = size_t(std::min<uint64_t>(count, kZeros.size()));
         write(std::span(kZeros).first(n));

@@ -9,6 +9,9 @@
 
 namespace minfer {
 
+// Makes room for `n` more open files of this process, as far as the system's hard limit goes; false where it does not.
+bool allow_more_open_files(uint64_t n);
+
 // An open file descriptor, closed at the end of its life.
 class FileDescriptor {
   public:
@@ -83,7 +86,8 @@ class AtomicFile {
   public:
     enum class Unfinished { Nameless, Named };  // what to be until published; Nameless falls back to Named
 
-    // Throws IoError where the folder cannot be written to, or `path` exists and is no regular file.
+    // Throws IoError where the folder cannot be written to, or `path` exists and is no regular file. A symbolic link
+    // stays, and the file that it points to is the one that appears or is replaced.
     explicit AtomicFile(const std::string& path, Unfinished unfinished = Unfinished::Nameless);
     AtomicFile(AtomicFile&& other) noexcept;
     AtomicFile& operator=(AtomicFile&&) = delete;

@@ -86,6 +86,10 @@ Gguf Gguf::open(const std::string& path, Access access) {
         if (*first_no != 0 || name->index != 0)
             throw FormatError(path, no_field, fmt::format("{}", *first_no),
                               fmt::format("0: open the first part, {}", split_name(name->prefix, 0, count)));
+        if (!allow_more_open_files(count))
+            throw Error(
+                fmt::format("{}: its {} parts are open at once, more than the files this process may open (ulimit -n)",
+                            path, count));
         for (uint32_t i = 1; i < count; ++i) {
             const std::string part = split_name(name->prefix, i, count);
             std::error_code ignored;

@@ -57,6 +57,10 @@ bool is_integer(ValueType type) {
     }
 }
 
+bool Value::operator==(const Value& other) const {
+    return type_ == other.type_ && item_ == other.item_ && count_ == other.count_ && *bytes_ == *other.bytes_;
+}
+
 Value Value::string(std::string_view text) {
     const auto bytes = bytes_of(text);
     return Value(ValueType::String, ValueType::String, 1, {bytes.begin(), bytes.end()});
@@ -97,7 +101,7 @@ Value Value::raw_array(ValueType item, uint64_t count, std::vector<std::byte> by
 
 Value::Number Value::number_at(size_t index) const {
     using Kind = Number::Kind;
-    const std::byte* at = bytes_.data() + index * value_size(item_);
+    const std::byte* at = bytes_->data() + index * value_size(item_);
     switch (item_) {
         case ValueType::U8:
             return {Kind::Unsigned, load<uint8_t>(at), 0, 0};
@@ -131,7 +135,7 @@ Value::Number Value::number_at(size_t index) const {
 std::vector<std::string_view> Value::string_items() const {
     std::vector<std::string_view> items;
     items.reserve(size_t(count_));
-    const std::byte* at = bytes_.data();
+    const std::byte* at = bytes_->data();
     for (uint64_t i = 0; i < count_; ++i) {
         const auto length = load<uint64_t>(at);
         items.emplace_back(reinterpret_cast<const char*>(at + sizeof length), size_t(length));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,8 +48,9 @@ concept Scalar =
 template <Scalar T>
 constexpr ValueType value_type_of();
 
-// Holds the value in the encoding of the file (little-endian, strings with their 64-bit length in arrays), which it
-// owns; a copy of a file's value is byte for byte what was read.
+// Holds the value in the encoding of the file (little-endian, strings with their 64-bit length in arrays); a copy of a
+// file's value is byte for byte what was read. Values do not change, so copies share their bytes: a vocabulary has
+// megabytes, and passes from a file through plans into several parts.
 class Value {
   public:
     template <Scalar T>
@@ -67,7 +69,7 @@ class Value {
     ValueType item_type() const { return item_; }  // of an array; else the same as type()
     uint64_t count() const { return count_; }      // items of an array; else 1
     // The encoding after the type, and for arrays after the count; for a string its characters alone.
-    std::span<const std::byte> bytes() const { return bytes_; }
+    std::span<const std::byte> bytes() const { return *bytes_; }
 
     // The value as T, or nothing where it is of another kind or does not fit:
     //   an integer type    any integer of the file whose value fits
@@ -81,11 +83,14 @@ class Value {
     // For messages: "u32 7", "string 'gpt2'", "array of 3 f32". Long strings are cut, unprintable bytes escaped.
     std::string describe() const;
 
-    bool operator==(const Value&) const = default;  // same type and same bytes; a NaN equals itself
+    bool operator==(const Value& other) const;  // same type and same bytes; a NaN equals itself
 
   private:
     Value(ValueType type, ValueType item, uint64_t count, std::vector<std::byte> bytes)
-        : type_(type), item_(item), count_(count), bytes_(std::move(bytes)) {}
+        : type_(type),
+          item_(item),
+          count_(count),
+          bytes_(std::make_shared<const std::vector<std::byte>>(std::move(bytes))) {}
 
     struct Number {  // any scalar, widened without loss
         enum class Kind { Unsigned, Signed, Float, Bool } kind;
@@ -100,7 +105,7 @@ class Value {
 
     ValueType type_, item_;
     uint64_t count_;
-    std::vector<std::byte> bytes_;
+    std::shared_ptr<const std::vector<std::byte>> bytes_;
 };
 
 // One entry of a file's metadata, in its order.

@@ -75,7 +75,7 @@ std::optional<T> Value::as() const {
     constexpr bool kText = std::same_as<T, std::string_view> || std::same_as<T, std::string>;
     if constexpr (kText) {
         if (type_ != ValueType::String) return std::nullopt;
-        return T(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+        return T(reinterpret_cast<const char*>(bytes_->data()), bytes_->size());
     } else if constexpr (std::same_as<Item, std::string_view> || std::same_as<Item, std::string>) {
         if (!is_array() || item_ != ValueType::String) return std::nullopt;
         const std::vector<std::string_view> items = string_items();

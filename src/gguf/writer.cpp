@@ -14,7 +14,7 @@
 namespace minfer::gguf {
 namespace {
 
-constexpr size_t kCopyBytes = size_t(1) << 20;
+constexpr size_t kCopyBytes = size_t(1) << 20, kGatheredBytes = size_t(1) << 16;
 constexpr uint32_t kMaxParts = 65535;  // split.count is a u16
 constexpr std::string_view kAlignmentKey = "general.alignment";
 
@@ -48,6 +48,8 @@ void check(const TensorSpec& tensor) {
 
 class HeaderBytes {
   public:
+    explicit HeaderBytes(const std::function<void(std::span<const std::byte>)>& take) : take_(take) {}
+
     template <typename T>
     void number(T value) {
         append(std::as_bytes(std::span(&value, 1)));
@@ -57,17 +59,14 @@ class HeaderBytes {
         append(std::as_bytes(std::span(text)));
     }
     void append(std::span<const std::byte> bytes) {
-        const size_t start = bytes_.size();
-        bytes_.resize(start + bytes.size());
-        std::ranges::copy(bytes, bytes_.begin() + std::ptrdiff_t(start));
+        take_(bytes);
+        count_ += bytes.size();
     }
-    std::vector<std::byte> take(uint32_t alignment) {
-        bytes_.resize(size_t(padded(bytes_.size(), alignment)));
-        return std::move(bytes_);
-    }
+    uint64_t count() const { return count_; }
 
   private:
-    std::vector<std::byte> bytes_;
+    const std::function<void(std::span<const std::byte>)>& take_;
+    uint64_t count_ = 0;
 };
 
 void encode(HeaderBytes& out, const KeyValue& entry) {
@@ -127,9 +126,9 @@ std::vector<uint32_t> split_assignment(std::span<const TensorSpec> tensors, uint
     return parts;
 }
 
-std::vector<std::byte> encode_header(std::span<const KeyValue> metadata, std::span<const TensorSpec> tensors,
-                                     uint32_t alignment) {
-    HeaderBytes out;
+uint64_t encode_header(std::span<const KeyValue> metadata, std::span<const TensorSpec> tensors, uint32_t alignment,
+                       const std::function<void(std::span<const std::byte>)>& take) {
+    HeaderBytes out(take);
     out.append(std::as_bytes(std::span<const char>("GGUF", 4)));
     out.number(kVersion);
     out.number(int64_t(tensors.size()));
@@ -147,7 +146,7 @@ std::vector<std::byte> encode_header(std::span<const KeyValue> metadata, std::sp
         if (!next) throw Error("the tensors together have more bytes than 64 bits count");
         offset = *next;
     }
-    return out.take(alignment);
+    return out.count();
 }
 
 Writer::Writer(std::string path) : path_(std::move(path)) {}
@@ -233,7 +232,13 @@ std::vector<Writer::PlannedPart> Writer::plan() const {
     for (uint32_t i = 0; i < n_parts; ++i) {
         plan[i].path = n_parts == 1 ? path_ : split_name(prefix, i, n_parts);
         const auto tensors = std::span(tensors_).subspan(plan[i].first_tensor, plan[i].n_tensors);
-        plan[i].header_bytes = encode_header(part_metadata(i, n_parts), tensors, alignment()).size();
+        for (const Gguf* source : sources_)
+            for (size_t k = 0; k < source->parts().size(); ++k)
+                if (!begun_ && source->file(k).is_same_file(plan[i].path))
+                    throw Error(fmt::format("{} is both input and output; write to another path", plan[i].path));
+        const auto count = [](std::span<const std::byte>) {};
+        plan[i].header_bytes =
+            padded(encode_header(part_metadata(i, n_parts), tensors, alignment(), count), alignment());
     }
     return plan;
 }
@@ -243,11 +248,12 @@ void Writer::protect(const Gguf& source) { sources_.push_back(&source); }
 void Writer::begin() {
     if (begun_) throw Error("begin() a second time");
     plan_ = plan();
-    for (const PlannedPart& part : plan_)
-        for (const Gguf* source : sources_)
-            for (size_t i = 0; i < source->parts().size(); ++i)
-                if (source->file(i).is_same_file(part.path))
-                    throw Error(fmt::format("{} is both input and output; write to another path", part.path));
+    // Parts stay open until all are whole: a file without a name is gone once it is closed.
+    if (!allow_more_open_files(plan_.size()))
+        throw Error(
+            fmt::format("{} parts are open until the last is written, more than the files this process may open "
+                        "(ulimit -n); write larger parts, or raise that limit",
+                        plan_.size()));
     begun_ = true;
     files_.reserve(plan_.size());
     start_part();
@@ -257,8 +263,22 @@ void Writer::start_part() {
     const size_t i = files_.size();
     const PlannedPart& part = plan_[i];
     AtomicFile& file = files_.emplace_back(part.path);
-    file.write(encode_header(part_metadata(uint32_t(i), uint32_t(plan_.size())),
-                             std::span(tensors_).subspan(part.first_tensor, part.n_tensors), alignment()));
+    std::vector<std::byte> gathered;  // a header comes in pieces of a few bytes
+    const auto write_gathered = [&] {
+        file.write(gathered);
+        gathered.clear();
+    };
+    encode_header(part_metadata(uint32_t(i), uint32_t(plan_.size())),
+                  std::span(tensors_).subspan(part.first_tensor, part.n_tensors), alignment(),
+                  [&](std::span<const std::byte> bytes) {
+                      if (gathered.size() + bytes.size() > kGatheredBytes) write_gathered();
+                      if (bytes.size() > kGatheredBytes)
+                          file.write(bytes);
+                      else
+                          gathered.insert(gathered.end(), bytes.begin(), bytes.end());
+                  });
+    write_gathered();
+    file.write_zeros(part.header_bytes - file.position());
 }
 
 void Writer::end_tensor() {

@@ -53,9 +53,10 @@ struct SplitLimits {
 std::vector<uint32_t> split_assignment(std::span<const TensorSpec> tensors, uint32_t alignment,
                                        const SplitLimits& limits);
 
-// The header's bytes, up to where the tensors' data starts.
-std::vector<std::byte> encode_header(std::span<const KeyValue> metadata, std::span<const TensorSpec> tensors,
-                                     uint32_t alignment);
+// Hands the header's bytes to `take`, piece by piece, and gives their number. The tensors' data starts at the next
+// multiple of the alignment.
+uint64_t encode_header(std::span<const KeyValue> metadata, std::span<const TensorSpec> tensors, uint32_t alignment,
+                       const std::function<void(std::span<const std::byte>)>& take);
 
 class Writer {
   public:
@@ -86,10 +87,11 @@ class Writer {
 
         uint64_t file_bytes() const { return header_bytes + data_bytes; }
     };
-    // The files that begin() would start: for dry runs, and to tell a user.
+    // The files that begin() would start: for dry runs, and to tell a user. Refuses what begin() refuses but a limit on
+    // open files.
     std::vector<PlannedPart> plan() const;
 
-    // Refuses to begin where an output is one of the source's files, by whatever name.
+    // From here on an output that is one of the source's files, by whatever name, is refused.
     void protect(const Gguf& source);
 
     // Every part holds all metadata; parts of several also say split.no and split.count (u16) and split.tensors.count

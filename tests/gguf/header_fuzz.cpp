@@ -27,7 +27,11 @@ void check(const gguf::Header& header, uint64_t size) {
     }
     for (const gguf::KeyValue& entry : header.metadata) entry.value.describe();
     if (header.alignment > 4096) return;  // its padding would only take memory
-    const std::vector<std::byte> again = gguf::encode_header(header.metadata, specs, header.alignment);
+    std::vector<std::byte> again;
+    gguf::encode_header(header.metadata, specs, header.alignment, [&](std::span<const std::byte> bytes) {
+        again.insert(again.end(), bytes.begin(), bytes.end());
+    });
+    again.resize((again.size() + header.alignment - 1) / header.alignment * header.alignment);
     const gguf::Header second = gguf::parse_header(again, again.size() + data_bytes, "again");
     require(second.metadata == header.metadata && second.tensors.size() == header.tensors.size());
     for (size_t i = 0; i < specs.size(); ++i) {
