@@ -20,10 +20,21 @@ using gguf::TensorType;
                      std::to_string(block_bytes) + " bytes");
 }
 
-void decode_halves(std::span<const std::byte> row, std::span<float> out,
-                   void (*widen)(const uint8_t* in, float* out, int64_t n)) {
+void decode_f32(std::span<const std::byte> row, std::span<float> out) {
+    if (row.size() != out.size_bytes()) refuse_sizes(row.size(), out.size(), 1, sizeof(float));
+    if (!row.empty()) std::memcpy(out.data(), row.data(), row.size());
+}
+
+void decode_words(std::span<const std::byte> row, std::span<float> out,
+                  void (*widen)(const uint8_t* in, float* out, int64_t n)) {
     if (row.size() != out.size() * sizeof(uint16_t)) refuse_sizes(row.size(), out.size(), 1, sizeof(uint16_t));
     widen(reinterpret_cast<const uint8_t*>(row.data()), out.data(), int64_t(out.size()));
+}
+void decode_f16(std::span<const std::byte> row, std::span<float> out) {
+    decode_words(row, out, default_encoder_set().functions->widen_f16);
+}
+void decode_bf16(std::span<const std::byte> row, std::span<float> out) {
+    decode_words(row, out, default_encoder_set().functions->widen_bf16);
 }
 
 void decode_block(const BlockQ4_0& block, float* out) {
@@ -146,80 +157,55 @@ void decode_block(const BlockIQ4_XS& block, float* out) {
     }
 }
 
-template <class Block>
-void decode_blocks(std::span<const std::byte> row, std::span<float> out, size_t block_size) {
+template <class Block, size_t kValues>
+void decode_blocks(std::span<const std::byte> row, std::span<float> out) {
     const size_t n_blocks = row.size() / sizeof(Block);
-    if (row.size() % sizeof(Block) != 0 || out.size() != n_blocks * block_size)
-        refuse_sizes(row.size(), out.size(), block_size, sizeof(Block));
+    if (row.size() % sizeof(Block) != 0 || out.size() != n_blocks * kValues)
+        refuse_sizes(row.size(), out.size(), kValues, sizeof(Block));
     for (size_t i = 0; i < n_blocks; ++i) {
         Block block;  // a copy, for a row need not be aligned
         std::memcpy(&block, row.data() + i * sizeof(Block), sizeof(Block));
-        decode_block(block, out.data() + i * block_size);
+        decode_block(block, out.data() + i * kValues);
     }
+}
+
+struct Decoder {
+    TensorType type;
+    void (*decode)(std::span<const std::byte> row, std::span<float> out);
+};
+
+constexpr Decoder kDecoders[] = {
+    {TensorType::F32, decode_f32},
+    {TensorType::F16, decode_f16},
+    {TensorType::BF16, decode_bf16},
+    {TensorType::Q4_0, decode_blocks<BlockQ4_0, kBlockSize>},
+    {TensorType::Q4_1, decode_blocks<BlockQ4_1, kBlockSize>},
+    {TensorType::Q5_0, decode_blocks<BlockQ5_0, kBlockSize>},
+    {TensorType::Q5_1, decode_blocks<BlockQ5_1, kBlockSize>},
+    {TensorType::Q8_0, decode_blocks<BlockQ8_0, kBlockSize>},
+    {TensorType::Q2_K, decode_blocks<BlockQ2_K, kSuperBlockSize>},
+    {TensorType::Q3_K, decode_blocks<BlockQ3_K, kSuperBlockSize>},
+    {TensorType::Q4_K, decode_blocks<BlockQ4_K, kSuperBlockSize>},
+    {TensorType::Q5_K, decode_blocks<BlockQ5_K, kSuperBlockSize>},
+    {TensorType::Q6_K, decode_blocks<BlockQ6_K, kSuperBlockSize>},
+    {TensorType::IQ4_NL, decode_blocks<BlockIQ4_NL, kBlockSize>},
+    {TensorType::IQ4_XS, decode_blocks<BlockIQ4_XS, kSuperBlockSize>},
+};
+
+const Decoder* find_decoder(TensorType type) {
+    for (const Decoder& decoder : kDecoders)
+        if (decoder.type == type) return &decoder;
+    return nullptr;
 }
 
 }  // namespace
 
-bool can_decode(TensorType type) {
-    switch (type) {
-        case TensorType::F32:
-        case TensorType::F16:
-        case TensorType::BF16:
-        case TensorType::Q4_0:
-        case TensorType::Q4_1:
-        case TensorType::Q5_0:
-        case TensorType::Q5_1:
-        case TensorType::Q8_0:
-        case TensorType::Q2_K:
-        case TensorType::Q3_K:
-        case TensorType::Q4_K:
-        case TensorType::Q5_K:
-        case TensorType::Q6_K:
-        case TensorType::IQ4_NL:
-        case TensorType::IQ4_XS:
-            return true;
-        default:
-            return false;
-    }
-}
+bool can_decode(TensorType type) { return find_decoder(type) != nullptr; }
 
 void decode_row(TensorType type, std::span<const std::byte> row, std::span<float> out) {
-    switch (type) {
-        case TensorType::F32:
-            if (row.size() != out.size_bytes()) refuse_sizes(row.size(), out.size(), 1, sizeof(float));
-            if (!row.empty()) std::memcpy(out.data(), row.data(), row.size());
-            return;
-        case TensorType::F16:
-            return decode_halves(row, out, default_encoder_set().functions->widen_f16);
-        case TensorType::BF16:
-            return decode_halves(row, out, default_encoder_set().functions->widen_bf16);
-        case TensorType::Q4_0:
-            return decode_blocks<BlockQ4_0>(row, out, kBlockSize);
-        case TensorType::Q4_1:
-            return decode_blocks<BlockQ4_1>(row, out, kBlockSize);
-        case TensorType::Q5_0:
-            return decode_blocks<BlockQ5_0>(row, out, kBlockSize);
-        case TensorType::Q5_1:
-            return decode_blocks<BlockQ5_1>(row, out, kBlockSize);
-        case TensorType::Q8_0:
-            return decode_blocks<BlockQ8_0>(row, out, kBlockSize);
-        case TensorType::Q2_K:
-            return decode_blocks<BlockQ2_K>(row, out, kSuperBlockSize);
-        case TensorType::Q3_K:
-            return decode_blocks<BlockQ3_K>(row, out, kSuperBlockSize);
-        case TensorType::Q4_K:
-            return decode_blocks<BlockQ4_K>(row, out, kSuperBlockSize);
-        case TensorType::Q5_K:
-            return decode_blocks<BlockQ5_K>(row, out, kSuperBlockSize);
-        case TensorType::Q6_K:
-            return decode_blocks<BlockQ6_K>(row, out, kSuperBlockSize);
-        case TensorType::IQ4_NL:
-            return decode_blocks<BlockIQ4_NL>(row, out, kBlockSize);
-        case TensorType::IQ4_XS:
-            return decode_blocks<BlockIQ4_XS>(row, out, kSuperBlockSize);
-        default:
-            throw UnsupportedError("tensor type " + std::to_string(int(type)) + " has no decoder");
-    }
+    const Decoder* decoder = find_decoder(type);
+    if (!decoder) throw UnsupportedError("tensor type " + std::to_string(int(type)) + " has no decoder");
+    decoder->decode(row, out);
 }
 
 }  // namespace minfer::quant

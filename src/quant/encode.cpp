@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "quant/decode.h"
 
 namespace minfer::quant {
 namespace {
@@ -17,27 +18,18 @@ using gguf::TensorType;
 
 }  // namespace
 
-bool can_encode(TensorType type) {
-    switch (type) {
-        case TensorType::F32:
-        case TensorType::F16:
-        case TensorType::BF16:
-        case TensorType::Q4_0:
-        case TensorType::Q4_1:
-        case TensorType::Q5_0:
-        case TensorType::Q5_1:
-        case TensorType::Q8_0:
-        case TensorType::Q2_K:
-        case TensorType::Q3_K:
-        case TensorType::Q4_K:
-        case TensorType::Q5_K:
-        case TensorType::Q6_K:
-        case TensorType::IQ4_NL:
-        case TensorType::IQ4_XS:
-            return true;
-        default:
-            return false;
-    }
+bool can_encode(TensorType type) { return can_decode(type); }  // what minfer reads it writes, and nothing else
+
+bool weighs_by_row(TensorType type) {
+    return type == TensorType::Q4_0 || type == TensorType::Q4_1 || type == TensorType::Q5_0 || type == TensorType::Q5_1;
+}
+
+float add_squares(Arithmetic arithmetic, std::span<const float> values, float sum) {
+    return default_encoder_set().functions->add_squares(arithmetic, values.data(), int64_t(values.size()), sum);
+}
+
+bool all_finite(std::span<const float> values) {
+    return default_encoder_set().functions->all_finite(values.data(), int64_t(values.size()));
 }
 
 void encode_rows(TensorType type, std::span<const float> src, int64_t n_rows, int64_t row_length,
@@ -72,6 +64,7 @@ void encode_rows(TensorType type, std::span<const float> src, int64_t n_rows, in
                               .importance = options.importance.empty() ? nullptr : options.importance.data(),
                               .n_blocks = n_rows * blocks_per_row,
                               .blocks_per_row = blocks_per_row,
+                              .row_mean_square = options.row_mean_square ? &*options.row_mean_square : nullptr,
                               .dst = out});
         }
     }

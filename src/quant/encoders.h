@@ -17,7 +17,8 @@ struct EncodeJob {
     const float* importance;  // [blocks_per_row][values a block], one row's; nullptr for none
     int64_t n_blocks;         // whole rows
     int64_t blocks_per_row;
-    uint8_t* dst;  // [n_blocks][bytes a block]
+    const float* row_mean_square;  // of the row that these blocks are a part of; nullptr for whole rows
+    uint8_t* dst;                  // [n_blocks][bytes a block]
 };
 
 // Rows of 16-bit numbers lie at any address; the two rows of a conversion do not overlap.
@@ -29,6 +30,7 @@ struct EncoderFunctions {
     void (*narrow_f16)(Arithmetic arithmetic, const float* in, uint8_t* out, int64_t n);
     void (*narrow_bf16)(const float* in, uint8_t* out, int64_t n);
     bool (*all_finite)(const float* x, int64_t n);
+    float (*add_squares)(Arithmetic arithmetic, const float* x, int64_t n, float sum);  // see encode.h
 };
 
 struct EncoderSet {

@@ -35,7 +35,9 @@ void encode_blocks(const EncodeJob& job) {
                 const int64_t column = block % job.blocks_per_row;
                 weights[lane] = job.importance + column * Codec::kValues;
                 if constexpr (Codec::kRowMeanSquare) {
-                    if (lane > 0 && column != 0)
+                    if (job.row_mean_square != nullptr)
+                        mean_square[lane] = *job.row_mean_square;
+                    else if (lane > 0 && column != 0)
                         mean_square[lane] = mean_square[lane - 1];
                     else
                         mean_square[lane] = row_mean_square<Codec::kArithmetic>(

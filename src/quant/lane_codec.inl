@@ -74,12 +74,16 @@ inline void put_half(uint8_t* out, int index, Ints h) {
     put_byte(out, index + 1, shift_right<8>(h));
 }
 
-// sum_x += x * x over a row, in order, and its mean.
+// sum += x * x over a row, in order.
+template <Arithmetic kArith>
+float add_squares_in(const float* x, int64_t n, float sum) {
+    for (int64_t i = 0; i < n; ++i) sum = scalar_multiply_add(contraction(kArith).weights.row_square, x[i], x[i], sum);
+    return sum;
+}
+
 template <Arithmetic kArith>
 float row_mean_square(const float* x, int64_t n) {
-    float sum = 0.0f;
-    for (int64_t i = 0; i < n; ++i) sum = scalar_multiply_add(contraction(kArith).weights.row_square, x[i], x[i], sum);
-    return sum / float(n);
+    return add_squares_in<kArith>(x, n, 0.0f) / float(n);
 }
 
 template <bool kFused, int kN>

@@ -80,6 +80,10 @@ bool may_encode(const TensorFacts& tensor, bool quantize_output) {
                         [&](std::string_view part) { return contains(tensor.name, part); });
 }
 
+bool is_integer_type(TensorType type) {
+    return type == TensorType::I8 || type == TensorType::I16 || type == TensorType::I32 || type == TensorType::I64;
+}
+
 bool is_block_type(TensorType type) { return gguf::block_size(type) > 1; }
 
 // The type of smaller blocks that stands in for one whose block does not divide the row; F16 where none does.
@@ -256,7 +260,11 @@ void check_rows(const TensorFacts& tensor, TensorType type) {
 PlannedTensor plan_tensor(const TensorFacts& tensor, const PlanOptions& options, Mixture& mixture) {
     const TensorType base = options.scheme.base;
     const Role role = role_of(tensor.name);
-    if (options.scheme.file_type == FileType::F32) return {TensorType::F32, Choice::Base};
+    // Every number becomes an f32 but those that count or index.
+    if (options.scheme.file_type == FileType::F32) {
+        const bool counts = is_integer_type(tensor.type);
+        return {counts ? tensor.type : TensorType::F32, counts ? Choice::Kept : Choice::Base};
+    }
     if (!may_encode(tensor, options.quantize_output)) return {tensor.type, Choice::Kept};
 
     // These two are taken at their word, before any rule.

@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "gguf/block_check.h"
+#include "gguf/split_name.h"
 #include "quant/decode.h"
 #include "quant/encode.h"
-#include "quant/finite.h"
 
 namespace minfer::quant {
 
@@ -37,7 +38,7 @@ std::vector<KeyValue> output_metadata(const Gguf& source, const QuantizeOptions&
     std::vector<KeyValue> metadata = source.metadata();
     set_key(metadata, "general.quantization_version", Value::scalar(kQuantizationVersion));
     set_key(metadata, "general.file_type", Value::scalar(uint32_t(options.plan.scheme.file_type)));
-    std::erase_if(metadata, [](const KeyValue& entry) { return entry.key.starts_with("split."); });
+    std::erase_if(metadata, [](const KeyValue& entry) { return gguf::is_split_key(entry.key); });
     for (const KeyValue& entry : options.override_keys) set_key(metadata, entry.key, entry.value);
     if (const Importance* importance = options.importance) {
         set_key(metadata, "quantize.imatrix.file", Value::string(importance->path().substr(0, kRecordedPath)));
@@ -86,31 +87,28 @@ ModelFacts model_facts(const Gguf& source, const std::vector<KeyValue>& metadata
     return facts;
 }
 
-bool is_float(TensorType type) {
-    return type == TensorType::F32 || type == TensorType::F16 || type == TensorType::BF16;
-}
-
-// The importance of a tensor's inputs, [ne[2]][ne[0]]; empty where there is none.
-std::span<const float> importance_of(const TensorInfo& tensor, const QuantizeOptions& options) {
-    if (!options.importance) return {};
-    const auto found = options.importance->find(tensor.name);
-    if (!found) return {};
+// Whether there is importance for the tensor's inputs, [ne[2]][ne[0]].
+bool has_importance(const TensorInfo& tensor, const QuantizeOptions& options) {
+    if (!options.importance) return false;
+    const auto n_values = options.importance->find(tensor.name);
+    if (!n_values) return false;
     const uint64_t expected = tensor.ne[0] * tensor.ne[2];
-    if (found->size() == expected) return *found;
-    if (tensor.name == "token_embd.weight") return {};  // measured on ids, not on inputs
+    if (*n_values == expected) return true;
+    if (tensor.name == "token_embd.weight") return false;  // measured on ids, not on inputs
     throw FormatError(options.importance->path(), fmt::format("entry '{}'", tensor.name),
-                      fmt::format("{} values", found->size()), fmt::format("{}, as the tensor has inputs", expected));
+                      fmt::format("{} values", *n_values), fmt::format("{}, as the tensor has inputs", expected));
 }
 
 void check_step(const QuantizeStep& step, const QuantizeOptions& options) {
     const TensorInfo& tensor = *step.source;
-    if (step.target.needs_importance && importance_of(tensor, options).empty())
+    if (step.target.needs_importance && !has_importance(tensor, options))
         throw Error(
             fmt::format("tensor '{}' would be {} in a {} file, which takes an importance matrix: pass --imatrix FILE "
                         "with an entry for it",
                         tensor.name, gguf::type_name(step.target.type), options.plan.scheme.name));
     if (step.copies()) return;
-    if (!is_float(tensor.type) && !options.allow_requantize && gguf::block_size(tensor.type) > 1)
+    has_importance(tensor, options);  // which refuses one of another size, before a byte is written
+    if (!options.allow_requantize && gguf::block_size(tensor.type) > 1)
         throw Error(
             fmt::format("tensor '{}' has type {}; re-quantizing loses quality; start from an f16 or f32 GGUF or pass "
                         "--allow-requantize",
@@ -147,11 +145,26 @@ void describe_output(gguf::Writer& writer, const Gguf& source, const QuantizePla
     if (options.split) writer.split(*options.split);
 }
 
-// What one window of rows passes through. A window is what all threads work on at once: large enough that meeting at
-// its end costs nothing, small enough that its bytes stay in the last-level cache and out of the memory bill.
-constexpr size_t kWindowValues = size_t(1) << 20;
-// What one thread takes of it at a time: floats that stay in L2 from decoding to encoding.
-constexpr size_t kSliceValues = size_t(1) << 15;
+// What all threads work on at once: large enough that meeting at its end costs nothing, small enough that its bytes
+// stay in the last-level cache and out of the memory bill.
+constexpr uint64_t kWindowValues = uint64_t(1) << 20;
+// What one thread takes of it at a time: floats that stay in L2 from decoding to encoding. A multiple of every block.
+constexpr uint64_t kSliceValues = uint64_t(1) << 15;
+static_assert(kWindowValues / kSliceValues == uint64_t(kMaxQuantizeThreads));
+
+// Some whole rows of a tensor, or some columns of one row.
+struct Piece {
+    uint64_t first_row, n_rows, first_column, n_columns;
+
+    uint64_t n_values() const { return n_rows * n_columns; }
+    // How many values a cut of about `values` has: whole rows, or whole blocks of a row that is longer than that.
+    uint64_t cut_values(uint64_t values) const { return n_columns > values ? values : values / n_columns * n_columns; }
+    // Values [first, first + n) of this, both multiples of cut_values() but at the end.
+    Piece cut(uint64_t first, uint64_t n) const {
+        if (n < n_columns) return {first_row, 1, first_column + first, n};
+        return {first_row + first / n_columns, n / n_columns, first_column, n_columns};
+    }
+};
 
 class Recoder {
   public:
@@ -162,12 +175,21 @@ class Recoder {
     }
 
     void run(const QuantizeStep& step) {
-        const TensorInfo& tensor = *step.source;
-        const uint64_t n_rows = tensor.n_rows(), row = tensor.ne[0];
-        const uint64_t per_window = std::max<uint64_t>(1, kWindowValues / row);
-        writer_.begin_tensor(tensor.name);
-        for (uint64_t first = 0; first < n_rows; first += per_window)
-            recode(step, first, std::min(per_window, n_rows - first));
+        const uint64_t n_rows = step.source->n_rows(), row = step.source->ne[0];
+        step_ = &step;
+        weighted_ = !step.copies() && has_importance(*step.source, options_);
+        writer_.begin_tensor(step.source->name);
+        // A row that is longer than a slice is not kept whole anywhere.
+        const uint64_t rows_at_once = row <= kSliceValues ? n_rows : 1;
+        for (uint64_t first = 0; first < n_rows; first += rows_at_once) {
+            const Piece whole = {first, rows_at_once, 0, row};
+            row_mean_square_.reset();
+            if (row > kSliceValues && weighted_ && weighs_by_row(step.target.type))
+                row_mean_square_ = mean_square(whole);
+            const uint64_t per_window = whole.cut_values(kWindowValues);
+            for (uint64_t at = 0; at < whole.n_values(); at += per_window)
+                recode(whole.cut(at, std::min(per_window, whole.n_values() - at)));
+        }
         flush();
     }
 
@@ -179,29 +201,31 @@ class Recoder {
     struct Slice {
         std::vector<std::byte> source;
         std::vector<float> values;
+        std::vector<float> importance;
     };
 
-    // Encodes rows into one window while the one before is written.
-    void recode(const QuantizeStep& step, uint64_t first, uint64_t n_rows) {
-        const TensorInfo& tensor = *step.source;
-        const size_t row_out = gguf::row_bytes(step.target.type, tensor.ne[0]);
+    // Encodes a piece into one window while the one before is written.
+    void recode(const Piece& piece) {
+        const uint64_t n_values = piece.n_values(), per_slice = piece.cut_values(kSliceValues);
         Window& window = windows_[current_];
-        window.used = n_rows * row_out;
+        window.used = gguf::row_bytes(step_->target.type, n_values);
         if (window.bytes.size() < window.used) window.bytes.resize(window.used);
-        const uint64_t per_slice = std::max<uint64_t>(1, kSliceValues / tensor.ne[0]);
-        const size_t n_slice = (n_rows + per_slice - 1) / per_slice;
+        const size_t n_slice = (n_values + per_slice - 1) / per_slice;
         std::vector<std::exception_ptr> failures(n_slice);
         WorkQueue queue(n_slice + 1, 1);
         pool_.parallel([&](int thread, int) {
-            while (const auto piece = queue.next()) {
-                if (piece.begin == 0) {
+            while (const auto item = queue.next()) {
+                if (item.begin == 0) {
                     flush();
                     continue;
                 }
-                const size_t slice = piece.begin - 1;
-                const uint64_t from = slice * per_slice, count = std::min(per_slice, n_rows - from);
+                const size_t slice = item.begin - 1;
+                const uint64_t first = slice * per_slice, n = std::min(per_slice, n_values - first);
+                const auto out =
+                    std::span(window.bytes)
+                        .subspan(gguf::row_bytes(step_->target.type, first), gguf::row_bytes(step_->target.type, n));
                 try {
-                    encode(step, first + from, count, slices_[size_t(thread)], &window.bytes[from * row_out]);
+                    encode(piece.cut(first, n), slices_[size_t(thread)], out);
                 } catch (...) {
                     failures[slice] = std::current_exception();
                 }
@@ -210,7 +234,7 @@ class Recoder {
         for (const std::exception_ptr& failure : failures)
             if (failure) std::rethrow_exception(failure);  // the first row's, whichever thread met it
         pending_ = &window;
-        pending_source_bytes_ = n_rows * tensor.row_nbytes();
+        pending_source_bytes_ = gguf::row_bytes(step_->source->type, n_values);
         current_ = 1 - current_;
     }
 
@@ -221,43 +245,65 @@ class Recoder {
         pending_ = nullptr;
     }
 
-    void encode(const QuantizeStep& step, uint64_t first, uint64_t n_rows, Slice& slice, std::byte* out) const {
-        const TensorInfo& tensor = *step.source;
-        const size_t row = tensor.ne[0], row_in = tensor.row_nbytes();
-        const size_t row_out = gguf::row_bytes(step.target.type, row);
-        slice.source.resize(n_rows * row_in);
-        source_.read(tensor, first * row_in, slice.source);
-        check_finite(tensor, tensor.type, slice.source, first, "");
-        const std::span<std::byte> encoded(out, n_rows * row_out);
-        if (step.copies()) {
-            std::copy(slice.source.begin(), slice.source.end(), encoded.begin());
-            return;
-        }
-        slice.values.resize(n_rows * row);
+    // Fills slice.source and, with `decoded`, slice.values.
+    void read(const Piece& piece, bool decoded, Slice& slice) const {
+        const TensorInfo& tensor = *step_->source;
+        const uint64_t first = piece.first_row * tensor.ne[0] + piece.first_column;
+        slice.source.resize(gguf::row_bytes(tensor.type, piece.n_values()));
+        source_.read(tensor, gguf::row_bytes(tensor.type, first), slice.source);
+        if (!decoded) return;
+        slice.values.resize(piece.n_values());
         decode_row(tensor.type, slice.source, slice.values);
-        const std::span<const float> importance = importance_of(tensor, options_);
-        for (uint64_t at = 0; at < n_rows;) {  // a matrix of experts has its own importance for each
-            const uint64_t expert = (first + at) / tensor.ne[1];
-            const uint64_t count =
-                importance.empty() ? n_rows : std::min(n_rows - at, (expert + 1) * tensor.ne[1] - first - at);
-            EncodeOptions how;
-            how.arithmetic = options_.arithmetic;
-            if (!importance.empty()) how.importance = importance.subspan(expert % tensor.ne[2] * row, row);
-            encode_rows(step.target.type, std::span<const float>(slice.values).subspan(at * row, count * row), count,
-                        row, encoded.subspan(at * row_out, count * row_out), how);
-            at += count;
-        }
-        check_finite(tensor, step.target.type, encoded, first,
-                     fmt::format(" once encoded as {}", gguf::type_name(step.target.type)));
     }
 
-    void check_finite(const TensorInfo& tensor, TensorType type, std::span<const std::byte> bytes, uint64_t first_row,
+    void encode(const Piece& piece, Slice& slice, std::span<std::byte> out) const {
+        const TensorInfo& tensor = *step_->source;
+        const TensorType target = step_->target.type;
+        read(piece, !step_->copies(), slice);
+        // Decoded values are quicker to look through, and any fault of a block shows in them.
+        if (step_->copies() || !all_finite(slice.values)) check_finite(piece, tensor.type, slice.source, "");
+        if (step_->copies()) {
+            std::ranges::copy(slice.source, out.begin());
+            return;
+        }
+        for (uint64_t at = 0; at < piece.n_rows;) {  // a matrix of experts has its own importance for each
+            const uint64_t row = piece.first_row + at, n_left = tensor.ne[1] - row % tensor.ne[1];
+            const uint64_t n_rows = weighted_ ? std::min(piece.n_rows - at, n_left) : piece.n_rows;
+            EncodeOptions how;
+            how.arithmetic = options_.arithmetic;
+            how.row_mean_square = row_mean_square_;
+            if (weighted_) {
+                const uint64_t expert = row / tensor.ne[1] % tensor.ne[2];
+                slice.importance.resize(piece.n_columns);
+                options_.importance->load(tensor.name, expert * tensor.ne[0] + piece.first_column, slice.importance);
+                how.importance = slice.importance;
+            }
+            const uint64_t first = at * piece.n_columns, n = n_rows * piece.n_columns;
+            encode_rows(target, std::span<const float>(slice.values).subspan(first, n), int64_t(n_rows),
+                        int64_t(piece.n_columns),
+                        out.subspan(gguf::row_bytes(target, first), gguf::row_bytes(target, n)), how);
+            at += n_rows;
+        }
+        check_finite(piece, target, out, fmt::format(" once encoded as {}", gguf::type_name(target)));
+    }
+
+    float mean_square(const Piece& row) {
+        float sum = 0;
+        for (uint64_t first = 0; first < row.n_columns; first += kSliceValues) {
+            read(row.cut(first, std::min(kSliceValues, row.n_columns - first)), true, slices_[0]);
+            sum = add_squares(options_.arithmetic, slices_[0].values, sum);
+        }
+        return sum / float(row.n_columns);
+    }
+
+    void check_finite(const Piece& piece, TensorType type, std::span<const std::byte> bytes,
                       const std::string& when) const {
-        const auto bad = find_non_finite(type, bytes);
+        const auto bad = gguf::find_non_finite(type, bytes);
         if (!bad) return;
         throw FormatError(source_.path(),
-                          fmt::format("tensor '{}', row {}, column {}", tensor.name,
-                                      first_row + bad->index / tensor.ne[0], bad->index % tensor.ne[0]),
+                          fmt::format("tensor '{}', row {}, column {}", step_->source->name,
+                                      piece.first_row + bad->index / piece.n_columns,
+                                      piece.first_column + bad->index % piece.n_columns),
                           fmt::format("{}{}", bad->what, when), "finite weights");
     }
 
@@ -266,7 +312,10 @@ class Recoder {
     gguf::Writer& writer_;
     ThreadPool& pool_;
     const QuantizeProgress& progress_;
-    std::vector<Slice> slices_;  // by thread
+    const QuantizeStep* step_ = nullptr;
+    bool weighted_ = false;                 // by importance
+    std::optional<float> row_mean_square_;  // where a piece is less than a row and needs it
+    std::vector<Slice> slices_;             // by thread
     Window windows_[2];
     size_t current_ = 0;
     Window* pending_ = nullptr;  // encoded, not yet written

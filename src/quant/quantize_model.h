@@ -1,8 +1,8 @@
 // Re-encoding a whole GGUF file: what `minfer quantize` does, apart from words.
 //
 // plan_quantize() decides, and refuses what cannot be done, before a byte is written. quantize_model() then streams the
-// tensors through: it reads rows by position, decodes and encodes them on all threads, and writes them in order. Its
-// memory does not depend on the model's size.
+// tensors through: it reads them by position, decodes and encodes them on all threads, and writes them in order. Its
+// memory does not depend on the model: no row, and no importance matrix, is held whole.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,9 @@
 #include "quant/planner.h"
 
 namespace minfer::quant {
+
+// More have nothing to do, and each has buffers.
+constexpr int kMaxQuantizeThreads = 32;
 
 struct QuantizeOptions {
     PlanOptions plan;

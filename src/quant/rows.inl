@@ -51,4 +51,18 @@ bool all_finite(const float* x, int64_t n) {
     return !any_full;
 }
 
-constexpr EncoderFunctions kFunctions = {encode_blocks_of, widen_f16, widen_bf16, narrow_f16, narrow_bf16, all_finite};
+float add_squares(Arithmetic arithmetic, const float* x, int64_t n, float sum) {
+    switch (arithmetic) {
+        case Arithmetic::x86_64:
+            return add_squares_in<Arithmetic::x86_64>(x, n, sum);
+        case Arithmetic::aarch64_clang:
+            return add_squares_in<Arithmetic::aarch64_clang>(x, n, sum);
+        case Arithmetic::aarch64_gcc:
+            return add_squares_in<Arithmetic::aarch64_gcc>(x, n, sum);
+    }
+    return sum;
+}
+
+constexpr EncoderFunctions kFunctions = {
+    encode_blocks_of, widen_f16, widen_bf16, narrow_f16, narrow_bf16, all_finite, add_squares,
+};

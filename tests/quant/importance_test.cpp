@@ -48,8 +48,14 @@ std::string error_of(const std::string& bytes) {
 }
 
 std::vector<float> values(const Importance& importance, std::string_view name) {
-    const auto found = importance.find(name);
-    return found ? std::vector<float>(found->begin(), found->end()) : std::vector<float>();
+    std::vector<float> all(importance.find(name).value_or(0));
+    if (!all.empty()) importance.load(name, 0, all);
+    for (size_t i = 0; i < all.size(); ++i) {  // one by one they are the same
+        float one = 0;
+        importance.load(name, i, std::span(&one, 1));
+        EXPECT_EQ(one, all[i]);
+    }
+    return all;
 }
 
 TEST(Importance, LegacySumsAreDividedByTheirCalls) {
