@@ -1,13 +1,16 @@
 // The program: a table of subcommands. What a command throws becomes one line on standard error and an exit status.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
@@ -63,10 +66,18 @@ int run(const std::vector<std::string>& args) {
     }
 }
 
+// What a command printed may still wait in a buffer, and may not fit where it goes: that is a failure like any other.
+int flush_output(int status) {
+    std::cout.flush();
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return status;
+    fmt::print(stderr, "minfer: standard output: cannot write: {}\n", std::generic_category().message(errno));
+    return status == 0 ? 1 : status;
+}
+
 }  // namespace
 }  // namespace minfer::cli
 
 int main(int argc, char** argv) {
     std::signal(SIGXFSZ, SIG_IGN);  // a file that grows past a limit is an error of its write, which has words
-    return minfer::cli::run({argv + 1, argv + argc});
+    return minfer::cli::flush_output(minfer::cli::run({argv + 1, argv + argc}));
 }

@@ -1,16 +1,17 @@
 // minfer quantize: re-encode a GGUF file, byte for byte as llama.cpp does.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/progress.h"
 #include "base/threads.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
 #include "cli/size.h"
+#include "gguf/split_name.h"
 #include "quant/encode.h"
 #include "quant/quantize_model.h"
 
@@ -63,6 +64,9 @@ KeyValue parse_override(const std::string& word) {
         throw UsageError(fmt::format("--override-kv: found '{}', expected KEY=int|float|bool|str:VALUE", word));
     const std::string key = word.substr(0, equals), type = word.substr(equals + 1, colon - equals - 1);
     const std::string text = word.substr(colon + 1);
+    if (gguf::is_split_key(key))
+        throw UsageError(fmt::format(
+            "--override-kv: '{}' says how a file is split, which --split-max-size and --keep-split decide", key));
     if (type == "int") {
         const auto value = parse_number<int64_t>(word, text);
         if (value < 0 || value > int64_t(UINT32_MAX))
@@ -113,6 +117,34 @@ void print_summary(const QuantizePlan& plan, const quant::QuantizeOptions& optio
     fmt::print("quantize: {:.2f} MiB ({:.2f} bits per weight) -> {:.2f} MiB ({:.2f})\n", mib(plan.source_bytes),
                double(plan.source_bytes) * 8 / double(plan.n_values), mib(plan.target_bytes),
                double(plan.target_bytes) * 8 / double(plan.n_values));
+}
+
+// A name that is misspelt changes nothing, and would be found out long after.
+void warn_of_the_unused(const gguf::Gguf& source, const quant::QuantizeOptions& options,
+                        const std::vector<std::string>& tensor_types) {
+    const bool blocks = gguf::block_size(options.plan.scheme.base) > 1;
+    for (size_t i = 0; i < tensor_types.size(); ++i) {
+        const std::regex& pattern = options.plan.overrides[i].pattern;
+        const bool matches = std::ranges::any_of(
+            source.tensors(), [&](const gguf::TensorInfo& t) { return std::regex_search(t.name, pattern); });
+        if (!matches)
+            fmt::print(stderr, "quantize: warning: --tensor-type '{}' matches no tensor\n", tensor_types[i]);
+        else if (!blocks)
+            fmt::print(stderr, "quantize: warning: --tensor-type '{}' has no effect with --type {}\n", tensor_types[i],
+                       options.plan.scheme.name);
+    }
+    if (!options.importance) return;
+    constexpr size_t kMostNames = 8;
+    size_t n = 0;
+    std::string names;
+    for (const std::string& name : options.importance->names()) {
+        if (source.find_tensor(name)) continue;
+        if (n < kMostNames) names += fmt::format("{}{}", n ? ", " : "", name);
+        if (n++ == kMostNames) names += ", ...";
+    }
+    if (n > 0)
+        fmt::print(stderr, "quantize: warning: {} of the {} entries of {} match no tensor: {}\n", n,
+                   options.importance->n_entries(), options.importance->path(), names);
 }
 
 int run(const std::vector<std::string>& args) {
@@ -172,8 +204,6 @@ int run(const std::vector<std::string>& args) {
     std::optional<quant::Importance> importance;
     if (imatrix) {
         importance = quant::Importance::read(*imatrix);
-        if (File::open(*imatrix).is_same_file(out))
-            throw Error(fmt::format("{} is the importance matrix; writing to it would destroy it", out));
         options.importance = &*importance;
         options.plan.has_importance = true;
     }
@@ -181,6 +211,10 @@ int run(const std::vector<std::string>& args) {
     const gguf::Gguf source = gguf::Gguf::open(in, gguf::Gguf::Access::Read);
     const QuantizePlan plan = quant::plan_quantize(source, options);
     const auto files = quant::planned_files(source, plan, options, out);
+    for (const auto& file : files)
+        if (importance && importance->file().is_same_file(file.path))
+            throw Error(fmt::format("{} is the importance matrix; writing to it would destroy it", file.path));
+    warn_of_the_unused(source, options, tensor_types);
     if (dry_run) {
         print_table(plan);
         print_summary(plan, options);
@@ -188,7 +222,7 @@ int run(const std::vector<std::string>& args) {
             fmt::print("would write {}: {} bytes, {} tensors\n", file.path, file.file_bytes(), file.n_tensors);
         return 0;
     }
-    ThreadPool pool(threads);
+    ThreadPool pool(std::min(threads ? threads : usable_cpus(), quant::kMaxQuantizeThreads));
     Progress progress("quantize", plan.source_bytes);
     const quant::QuantizeProgress report = {
         .begin =

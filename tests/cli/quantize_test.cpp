@@ -212,8 +212,83 @@ TEST_F(Quantize, DryRunSaysTheSizeAndWritesNothing) {
 TEST_F(Quantize, InputAndOutputMayNotBeOneFile) {
     const std::string before = test::read_file(in());
     std::filesystem::create_hard_link(in(), out());
-    EXPECT_EQ(run({"--type", "q4_0"}).status, 1);
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"--type", "q4_0"}, {"--type", "q4_0", "--dry-run"}}) {
+        const auto done = run(words);
+        EXPECT_EQ(done.status, 1);
+        EXPECT_EQ(done.err, "minfer quantize: " + out() + " is both input and output; write to another path\n");
+    }
     EXPECT_EQ(test::read_file(in()), before);
+}
+
+TEST_F(Quantize, ALinkStaysALinkWhetherItsTargetIsThereOrNot) {
+    for (const bool there : {false, true}) {
+        const std::string target = folder_ / (there ? "there.gguf" : "not yet.gguf");
+        if (there) test::write_file(target, "old");
+        std::filesystem::create_symlink(std::filesystem::path(target).filename(), folder_ / "link");
+        std::filesystem::create_symlink(folder_ / "link", out());  // one relative, one absolute
+        ASSERT_EQ(run({"--type", "q4_0"}).status, 0);
+        EXPECT_TRUE(std::filesystem::is_symlink(out()));
+        EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link"));
+        EXPECT_EQ(gguf::Gguf::open(target).tensors().size(), 4u);
+        std::filesystem::remove(folder_ / "link");
+        std::filesystem::remove(out());
+    }
+    std::filesystem::create_symlink("out.gguf", out());
+    EXPECT_EQ(run({"--type", "q4_0"}).err.substr(0, 17), "minfer quantize: ");
+    EXPECT_TRUE(std::filesystem::is_symlink(out()));
+    std::filesystem::remove(out());
+    std::filesystem::create_symlink(folder_ / "no folder/x.gguf", out());
+    const auto nowhere = run({"--type", "q4_0"});
+    EXPECT_EQ(nowhere.status, 1);
+    EXPECT_TRUE(nowhere.err.ends_with("cannot create: No such file or directory\n")) << nowhere.err;
+}
+
+TEST_F(Quantize, IntegersStayWhatTheyAre) {
+    gguf::Writer writer(in());
+    writer.set("general.architecture", Value::string("qwen2"));
+    writer.add_tensor({.name = "ids", .ne = {3, 1, 1, 1}, .type = TensorType::I32});
+    writer.add_tensor({.name = "a.weight", .ne = {4, 2, 1, 1}, .type = TensorType::I8});
+    writer.add_tensor({.name = "half", .ne = {2, 1, 1, 1}, .type = TensorType::F16});
+    writer.begin();
+    for (const auto& [name, size] : {std::pair{"ids", 12}, {"a.weight", 8}, {"half", 4}}) {
+        writer.begin_tensor(name);
+        writer.write(std::vector<std::byte>(size_t(size), std::byte(1)));
+    }
+    writer.commit();
+    const auto done = run({"--type", "f32"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    EXPECT_EQ(type_of("ids"), TensorType::I32);
+    EXPECT_EQ(type_of("a.weight"), TensorType::I8);
+    EXPECT_EQ(type_of("half"), TensorType::F32);
+    std::filesystem::remove(out());
+    expect_refusal(run({"--type", "q4_0", "--pure"}), 1,
+                   "tensor 'a.weight' has type i8, which minfer cannot decode (no dequantizer for it)");
+}
+
+TEST_F(Quantize, NamesThatMatchNothingAreToldOf) {
+    const auto done = run({"--type", "q4_K", "--tensor-type", "ffn_donw=q6_K", "--tensor-type", "ffn=q6_K"});
+    EXPECT_EQ(done.status, 0);
+    EXPECT_NE(done.err.find("quantize: warning: --tensor-type 'ffn_donw=q6_K' matches no tensor\n"), std::string::npos);
+    EXPECT_EQ(done.err.find("'ffn=q6_K'"), std::string::npos) << done.err;
+    const auto ignored = run({"--type", "f16", "--tensor-type", "ffn=q6_K"});
+    EXPECT_NE(ignored.err.find("warning: --tensor-type 'ffn=q6_K' has no effect with --type f16\n"), std::string::npos);
+    for (const char* key : {"split.no=int:1", "split.count=int:2", "split.tensors.count=int:3"}) {
+        const auto split = run({"--type", "q4_0", "--override-kv", key});
+        EXPECT_EQ(split.status, 2);
+        EXPECT_NE(split.err.find(std::string(key).substr(0, std::string(key).find('='))), std::string::npos);
+    }
+}
+
+TEST_F(Quantize, OutputThatCannotBePrintedIsAFailure) {
+    for (const char* words : {"quantize in.gguf out.gguf --type q4_0 --dry-run", "info in.gguf", "verify in.gguf",
+                              "--help", "quantize --help"}) {
+        const auto done = test::run(
+            {"bash", "-c",
+             fmt::format("cd {} && {} {} >/dev/full", folder_.path().string(), test::binary().string(), words)});
+        EXPECT_EQ(done.status, 1) << words;
+        EXPECT_TRUE(done.err.ends_with("No space left on device\n")) << words << ": " << done.err;
+    }
 }
 
 TEST_F(Quantize, TheImportanceMatrixIsNotOverwritten) {
@@ -233,6 +308,7 @@ TEST_F(Quantize, TheImportanceMatrixIsNotOverwritten) {
     writer.commit();
     const std::string before = test::read_file(out());
     EXPECT_EQ(run({"--type", "q4_K", "--imatrix", out()}).status, 1);
+    EXPECT_EQ(run({"--type", "q4_K", "--imatrix", out(), "--dry-run"}).status, 1);
     EXPECT_EQ(test::read_file(out()), before);
     EXPECT_EQ(run({"--type", "q4_K", "--imatrix", ""}).status, 1);
     EXPECT_EQ(test::read_file(out()), before);

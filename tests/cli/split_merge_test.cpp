@@ -95,9 +95,13 @@ TEST_F(SplitMerge, ASinglePartIsAPlainFile) {
     ASSERT_EQ(minfer({"split", path("m.gguf"), path("out"), "--max-size", "1G"}).status, 0);
     EXPECT_THAT(files_in(path("out")), ElementsAre("m.gguf"));
     EXPECT_EQ(test::read_file(path("out/m.gguf")), test::read_file(path("m.gguf")));
-    const auto same = minfer({"split", path("m.gguf"), folder_.path().string(), "--max-size", "1G"});
-    EXPECT_EQ(same.status, 1);
-    EXPECT_THAT(same.err, HasSubstr("m.gguf is both input and output"));
+    for (const bool dry : {false, true}) {
+        std::vector<std::string> words = {"split", path("m.gguf"), folder_.path().string(), "--max-size", "1G"};
+        if (dry) words.push_back("--dry-run");
+        const auto same = minfer(words);
+        EXPECT_EQ(same.status, 1);
+        EXPECT_THAT(same.err, HasSubstr("m.gguf is both input and output"));
+    }
 }
 
 TEST_F(SplitMerge, DryRunsWriteNothing) {
@@ -113,6 +117,41 @@ TEST_F(SplitMerge, DryRunsWriteNothing) {
     EXPECT_EQ(merge.status, 0);
     EXPECT_THAT(merge.out, HasSubstr(fmt::format("({} bytes)", fs::file_size(path("m.gguf")))));
     EXPECT_FALSE(fs::exists(path("w.gguf")));
+}
+
+// Parts stay open until all are whole: more of them than a shell's usual limit, and than a process may have.
+TEST_F(SplitMerge, MorePartsThanFilesMayBeOpen) {
+    gguf::Writer out(path("m.gguf"));
+    for (int i = 0; i < 300; ++i) out.add_tensor({.name = fmt::format("t{}", i), .ne = {8, 1, 1, 1}});
+    out.begin();
+    for (int i = 0; i < 300; ++i) {
+        out.begin_tensor(fmt::format("t{}", i));
+        out.write(std::vector<std::byte>(32, std::byte(i)));
+    }
+    out.commit();
+    const auto limited = [&](const std::string& limit, std::vector<std::string> words) {
+        std::vector<std::string> all = {"bash", "-c", "ulimit " + limit + " && exec \"$@\"", "-",
+                                        test::binary().string()};
+        all.insert(all.end(), words.begin(), words.end());
+        return test::run(all);
+    };
+    const std::vector<std::string> split = {"split", path("m.gguf"), path("p"), "--split-max-tensors", "1"};
+    const auto refused = limited("-n 64", split);  // the hard limit as well
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_EQ(refused.err,
+              "minfer split: 300 parts are open until the last is written, more than the files this process may open "
+              "(ulimit -n); write larger parts, or raise that limit\n");
+    EXPECT_FALSE(fs::exists(path("p")));
+    const auto done = limited("-S -n 64", split);
+    ASSERT_EQ(done.status, 0) << done.err;
+    const std::string first = path("p/m-00001-of-00300.gguf");
+    const auto unread = limited("-n 64", {"merge", path("w.gguf"), first});
+    EXPECT_EQ(unread.status, 1);
+    EXPECT_EQ(unread.err,
+              "minfer merge: " + first +
+                  ": its 300 parts are open at once, more than the files this process may open (ulimit -n)\n");
+    ASSERT_EQ(limited("-S -n 64", {"merge", path("w.gguf"), first}).status, 0);
+    EXPECT_EQ(test::read_file(path("w.gguf")), test::read_file(path("m.gguf")));
 }
 
 TEST_F(SplitMerge, MergesPartsOfOtherTools) {
