@@ -13,7 +13,7 @@
 #include "base/threads.h"
 #include "convert/convert.h"
 #include "convert/values.h"
-#include "quant/finite.h"
+#include "gguf/block_check.h"
 
 namespace minfer::convert {
 namespace {
@@ -132,7 +132,7 @@ class Converter {
         const gguf::TensorType type = source.dtype == Dtype::F32   ? gguf::TensorType::F32
                                       : source.dtype == Dtype::F16 ? gguf::TensorType::F16
                                                                    : gguf::TensorType::BF16;
-        const auto found = quant::find_non_finite(type, in_);
+        const auto found = gguf::find_non_finite(type, in_);
         if (!found) return;
         const uint64_t row_values = tensor.spec.ne[0], index = first + found->index;
         uint64_t row = index / row_values;

@@ -1,16 +1,14 @@
 #include "gguf/block_check.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
-#include <limits>
-#include <vector>
-
-#include "base/half.h"
 
 namespace minfer::gguf {
 namespace {
 
-enum class Number { F16, BF16, F32, F64, E8M0 };
+// How a number is written. IQ1_M spreads one f16 over the high four bits of its four 16-bit words of sub-block scales;
+// E8M0 is a power of two in a byte, of which 255 is NaN.
+enum class Number { F16, BF16, F32, F64, E8M0, SpreadF16 };
 
 // One number of a block: where it stands and how it is written. Offsets: ggml/src/ggml-common.h of llama.cpp.
 struct Scale {
@@ -18,16 +16,21 @@ struct Scale {
     Number number;
 };
 
-std::vector<Scale> scales_of(TensorType type) {
+std::span<const Scale> scales_of(TensorType type) {
+    static constexpr Scale kF32[] = {{0, Number::F32}}, kF64[] = {{0, Number::F64}}, kBf16[] = {{0, Number::BF16}};
+    static constexpr Scale kFirst[] = {{0, Number::F16}}, kFirstTwo[] = {{0, Number::F16}, {2, Number::F16}};
+    static constexpr Scale kQ2K[] = {{80, Number::F16}, {82, Number::F16}}, kQ3K[] = {{108, Number::F16}};
+    static constexpr Scale kQ6K[] = {{208, Number::F16}}, kIq1M[] = {{48, Number::SpreadF16}};
+    static constexpr Scale kTq1[] = {{52, Number::F16}}, kTq2[] = {{64, Number::F16}}, kMxfp4[] = {{0, Number::E8M0}};
     switch (type) {
         case TensorType::F32:
-            return {{0, Number::F32}};
+        case TensorType::Q8_K:
+            return kF32;
         case TensorType::F64:
-            return {{0, Number::F64}};
-        case TensorType::F16:
-            return {{0, Number::F16}};
+            return kF64;
         case TensorType::BF16:
-            return {{0, Number::BF16}};
+            return kBf16;
+        case TensorType::F16:
         case TensorType::Q4_0:
         case TensorType::Q5_0:
         case TensorType::Q8_0:
@@ -41,29 +44,28 @@ std::vector<Scale> scales_of(TensorType type) {
         case TensorType::IQ4_XS:
         case TensorType::Q1_0:
         case TensorType::Q2_0:
-            return {{0, Number::F16}};
+            return kFirst;
         case TensorType::Q4_1:
         case TensorType::Q5_1:
         case TensorType::Q8_1:
         case TensorType::Q4_K:
         case TensorType::Q5_K:
-            return {{0, Number::F16}, {2, Number::F16}};
+            return kFirstTwo;
         case TensorType::Q2_K:
-            return {{80, Number::F16}, {82, Number::F16}};
+            return kQ2K;
         case TensorType::Q3_K:
-            return {{108, Number::F16}};
+            return kQ3K;
         case TensorType::Q6_K:
-            return {{208, Number::F16}};
-        case TensorType::Q8_K:
-            return {{0, Number::F32}};
+            return kQ6K;
+        case TensorType::IQ1_M:
+            return kIq1M;
         case TensorType::TQ1_0:
-            return {{52, Number::F16}};
+            return kTq1;
         case TensorType::TQ2_0:
-            return {{64, Number::F16}};
+            return kTq2;
         case TensorType::MXFP4:
-            return {{0, Number::E8M0}};
-        case TensorType::IQ1_M:  // see iq1_m_scale
-        case TensorType::NVFP4:  // its scales are bytes that ggml reads as finite, whatever their bits
+            return kMxfp4;
+        case TensorType::NVFP4:
         case TensorType::I8:
         case TensorType::I16:
         case TensorType::I32:
@@ -80,31 +82,80 @@ T load(const std::byte* from) {
     return value;
 }
 
-// As a float that is NaN or infinite where the number is.
-float read(Number number, const std::byte* at) {
-    constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-    switch (number) {
-        case Number::F16:
-            return f16_to_f32(load<uint16_t>(at));
-        case Number::BF16:
-            return bf16_to_f32(load<uint16_t>(at));
-        case Number::F32:
-            return load<float>(at);
-        case Number::F64: {
-            const auto value = load<double>(at);
-            return std::isfinite(value) ? 0.0f : float(value);  // a double past float's range is a fine double
-        }
-        case Number::E8M0:
-            return load<uint8_t>(at) == 0xff ? kNaN : 0.0f;  // has no infinity
-    }
-    return kNaN;
+enum class Kind { Finite, Infinite, NaN };
+
+// All ones in the exponent mean infinity, or NaN where the fraction is not zero.
+template <typename Word>
+Kind kind_of(Word bits, Word exponent) {
+    const Word magnitude = bits & Word(~(Word(1) << (sizeof(Word) * 8 - 1)));
+    return magnitude < exponent ? Kind::Finite : magnitude == exponent ? Kind::Infinite : Kind::NaN;
 }
 
-// IQ1_M spreads one f16 over the high four bits of its four 16-bit words of sub-block scales, at byte 48.
-float iq1_m_scale(const std::byte* block) {
-    uint16_t bits = 0;
-    for (size_t i = 0; i < 4; ++i) bits |= uint16_t((load<uint16_t>(block + 48 + 2 * i) >> 12) << (4 * i));
-    return f16_to_f32(bits);
+constexpr uint16_t kExponentF16 = 0x7c00, kExponentBf16 = 0x7f80;
+constexpr uint32_t kExponentF32 = 0x7f800000;
+constexpr uint64_t kExponentF64 = 0x7ff0000000000000;
+
+Kind kind_at(Number number, const std::byte* at) {
+    switch (number) {
+        case Number::F16:
+            return kind_of(load<uint16_t>(at), kExponentF16);
+        case Number::BF16:
+            return kind_of(load<uint16_t>(at), kExponentBf16);
+        case Number::F32:
+            return kind_of(load<uint32_t>(at), kExponentF32);
+        case Number::F64:
+            return kind_of(load<uint64_t>(at), kExponentF64);
+        case Number::E8M0:
+            return *at == std::byte{0xff} ? Kind::NaN : Kind::Finite;
+        case Number::SpreadF16: {
+            uint16_t bits = 0;
+            for (size_t i = 0; i < 4; ++i) bits |= uint16_t((load<uint16_t>(at + 2 * i) >> 12) << (4 * i));
+            return kind_of(bits, kExponentF16);
+        }
+    }
+    return Kind::NaN;
+}
+
+// Calls seen(block, kind) for every number that is not finite, until it says false.
+template <typename Seen>
+void each_fault(TensorType type, std::span<const std::byte> bytes, const Seen& seen) {
+    const std::span<const Scale> scales = scales_of(type);
+    const size_t size = type_size(type), n = bytes.size() / size;
+    for (size_t block = 0; block < n; ++block)
+        for (const Scale& scale : scales) {
+            const Kind kind = kind_at(scale.number, &bytes[block * size + scale.offset]);
+            if (kind != Kind::Finite && !seen(block, kind)) return;
+        }
+}
+
+// How many of the values come before the first 256 that have one that is not finite among them.
+template <typename Word>
+size_t finite_values(std::span<const std::byte> bytes, Word exponent) {
+    constexpr size_t kStride = 256;  // looked at together, without a branch a value
+    const size_t n = bytes.size() / sizeof(Word);
+    for (size_t at = 0; at < n; at += kStride) {
+        const size_t end = std::min(n, at + kStride);
+        bool any = false;
+        for (size_t i = at; i < end; ++i) any |= (load<Word>(&bytes[i * sizeof(Word)]) & exponent) == exponent;
+        if (any) return at;
+    }
+    return n;
+}
+
+// How many blocks at the start are known to have no fault: an answer that is quick where there are many.
+size_t quickly_passed(TensorType type, std::span<const std::byte> bytes) {
+    switch (type) {
+        case TensorType::F32:
+            return finite_values(bytes, kExponentF32);
+        case TensorType::F16:
+            return finite_values(bytes, kExponentF16);
+        case TensorType::BF16:
+            return finite_values(bytes, kExponentBf16);
+        case TensorType::F64:
+            return finite_values(bytes, kExponentF64);
+        default:
+            return 0;
+    }
 }
 
 }  // namespace
@@ -113,24 +164,28 @@ bool is_float(TensorType type) {
     return type == TensorType::F32 || type == TensorType::F16 || type == TensorType::BF16 || type == TensorType::F64;
 }
 
-void BlockChecker::note(float value, uint64_t block) {
-    if (std::isfinite(value)) return;
-    const bool nan = std::isnan(value);
-    ++(nan ? findings_.n_nan : findings_.n_infinite);
-    auto& first = nan ? findings_.first_nan : findings_.first_infinite;
-    if (!first) first = block;
+std::optional<NonFinite> find_non_finite(TensorType type, std::span<const std::byte> bytes) {
+    const size_t passed = quickly_passed(type, bytes);
+    std::optional<NonFinite> found;
+    each_fault(type, bytes.subspan(passed * type_size(type)), [&](size_t block, Kind kind) {
+        const bool nan = kind == Kind::NaN, plain = is_float(type);
+        found = NonFinite{(passed + block) * block_size(type),
+                          plain ? (nan ? "NaN" : "infinity") : (nan ? "a NaN scale" : "an infinite scale")};
+        return false;
+    });
+    return found;
 }
 
 void BlockChecker::check(std::span<const std::byte> blocks) {
-    const size_t size = type_size(type_), n = blocks.size() / size;
-    if (type_ == TensorType::IQ1_M) {
-        for (size_t b = 0; b < n; ++b) note(iq1_m_scale(blocks.data() + b * size), n_blocks_ + b);
-    } else {
-        for (const Scale& scale : scales_of(type_))
-            for (size_t b = 0; b < n; ++b)
-                note(read(scale.number, blocks.data() + b * size + scale.offset), n_blocks_ + b);
-    }
-    n_blocks_ += n;
+    const size_t passed = quickly_passed(type_, blocks);
+    each_fault(type_, blocks.subspan(passed * type_size(type_)), [&](size_t block, Kind kind) {
+        const bool nan = kind == Kind::NaN;
+        ++(nan ? findings_.n_nan : findings_.n_infinite);
+        auto& first = nan ? findings_.first_nan : findings_.first_infinite;
+        if (!first) first = n_blocks_ + passed + block;
+        return true;
+    });
+    n_blocks_ += blocks.size() / type_size(type_);
 }
 
 }  // namespace minfer::gguf

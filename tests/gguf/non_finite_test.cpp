@@ -1,17 +1,14 @@
 // Each type with one bad value or scale at each place, and with none.
-#include "quant/finite.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
+#include "gguf/block_check.h"
 #include "quant/blocks.h"
 
-namespace minfer::quant {
+namespace minfer::gguf {
 namespace {
-
-using gguf::TensorType;
 
 template <typename Block>
 std::span<const std::byte> bytes_of(const std::vector<Block>& blocks) {
@@ -48,7 +45,7 @@ TEST(Finite, FloatsAreFoundWhereverTheyLie) {
 // Sets one scale of the second of three blocks, whose other bytes are all ones: no scale is read from the wrong place.
 template <typename Block, typename Member>
 void check_scale(TensorType type, Member Block::* scale, std::initializer_list<Member Block::*> others = {}) {
-    SCOPED_TRACE(std::string(gguf::type_name(type)));
+    SCOPED_TRACE(std::string(type_name(type)));
     std::vector<Block> blocks(3);
     std::memset(blocks.data(), 0xff, blocks.size() * sizeof(Block));
     for (Block& block : blocks) {
@@ -59,7 +56,7 @@ void check_scale(TensorType type, Member Block::* scale, std::initializer_list<M
     blocks[1].*scale = 0x7c00;
     auto found = find_non_finite(type, bytes_of(blocks));
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->index, gguf::block_size(type));
+    EXPECT_EQ(found->index, block_size(type));
     EXPECT_EQ(found->what, "an infinite scale");
     blocks[1].*scale = 0xfe00;
     found = find_non_finite(type, bytes_of(blocks));
@@ -68,24 +65,24 @@ void check_scale(TensorType type, Member Block::* scale, std::initializer_list<M
 }
 
 TEST(Finite, ScalesOfEveryBlockType) {
-    check_scale(TensorType::Q4_0, &BlockQ4_0::d);
-    check_scale(TensorType::Q4_1, &BlockQ4_1::d, {&BlockQ4_1::m});
-    check_scale(TensorType::Q4_1, &BlockQ4_1::m, {&BlockQ4_1::d});
-    check_scale(TensorType::Q5_0, &BlockQ5_0::d);
-    check_scale(TensorType::Q5_1, &BlockQ5_1::d, {&BlockQ5_1::m});
-    check_scale(TensorType::Q5_1, &BlockQ5_1::m, {&BlockQ5_1::d});
-    check_scale(TensorType::Q8_0, &BlockQ8_0::d);
-    check_scale(TensorType::Q2_K, &BlockQ2_K::d, {&BlockQ2_K::dmin});
-    check_scale(TensorType::Q2_K, &BlockQ2_K::dmin, {&BlockQ2_K::d});
-    check_scale(TensorType::Q3_K, &BlockQ3_K::d);
-    check_scale(TensorType::Q4_K, &BlockQ4_K::d, {&BlockQ4_K::dmin});
-    check_scale(TensorType::Q4_K, &BlockQ4_K::dmin, {&BlockQ4_K::d});
-    check_scale(TensorType::Q5_K, &BlockQ5_K::d, {&BlockQ5_K::dmin});
-    check_scale(TensorType::Q5_K, &BlockQ5_K::dmin, {&BlockQ5_K::d});
-    check_scale(TensorType::Q6_K, &BlockQ6_K::d);
-    check_scale(TensorType::IQ4_NL, &BlockIQ4_NL::d);
-    check_scale(TensorType::IQ4_XS, &BlockIQ4_XS::d);
+    check_scale(TensorType::Q4_0, &quant::BlockQ4_0::d);
+    check_scale(TensorType::Q4_1, &quant::BlockQ4_1::d, {&quant::BlockQ4_1::m});
+    check_scale(TensorType::Q4_1, &quant::BlockQ4_1::m, {&quant::BlockQ4_1::d});
+    check_scale(TensorType::Q5_0, &quant::BlockQ5_0::d);
+    check_scale(TensorType::Q5_1, &quant::BlockQ5_1::d, {&quant::BlockQ5_1::m});
+    check_scale(TensorType::Q5_1, &quant::BlockQ5_1::m, {&quant::BlockQ5_1::d});
+    check_scale(TensorType::Q8_0, &quant::BlockQ8_0::d);
+    check_scale(TensorType::Q2_K, &quant::BlockQ2_K::d, {&quant::BlockQ2_K::dmin});
+    check_scale(TensorType::Q2_K, &quant::BlockQ2_K::dmin, {&quant::BlockQ2_K::d});
+    check_scale(TensorType::Q3_K, &quant::BlockQ3_K::d);
+    check_scale(TensorType::Q4_K, &quant::BlockQ4_K::d, {&quant::BlockQ4_K::dmin});
+    check_scale(TensorType::Q4_K, &quant::BlockQ4_K::dmin, {&quant::BlockQ4_K::d});
+    check_scale(TensorType::Q5_K, &quant::BlockQ5_K::d, {&quant::BlockQ5_K::dmin});
+    check_scale(TensorType::Q5_K, &quant::BlockQ5_K::dmin, {&quant::BlockQ5_K::d});
+    check_scale(TensorType::Q6_K, &quant::BlockQ6_K::d);
+    check_scale(TensorType::IQ4_NL, &quant::BlockIQ4_NL::d);
+    check_scale(TensorType::IQ4_XS, &quant::BlockIQ4_XS::d);
 }
 
 }  // namespace
-}  // namespace minfer::quant
+}  // namespace minfer::gguf
