@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """Whole files: what `minfer quantize` writes against what llama_model_quantize of the real library writes.
 
-    quantize_peer_test.py --minfer BINARY [--all] [--only WORD,WORD...] [--jobs N]
+    quantize_peer_test.py --minfer BINARY [--all] [--arm] [--only WORD,WORD...] [--jobs N]
 
 Synthetic checkpoints of every architecture and shape up to tiny256, tied and untied, stored as f16, f32 and bf16, are
 encoded to every type and mixture name by both, with and without an importance matrix. Each tensor must be the same bytes and each metadata value the same
 but for the recorded importance matrix (`gguf_digest.py`, which shares nothing with either, reads the files). Without
 --all, a sample in which every source and every name occurs; --only keeps the sources that have all those words in their
-names, like qwen2-tiny64-tied-f16. Exits with 1 on any difference.
+names, like qwen2-tiny64-tied-f16. With --arm it is `--arith aarch64-clang` against the Arm package under qemu-aarch64, in
+a smaller sample. Exits with 1 on any difference.
 """
 import argparse
 import concurrent.futures
 import itertools
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -82,7 +84,7 @@ def make_importance(source, path):
             f.write(struct.pack("<i", len(name)) + name + struct.pack("<ii", 3, len(values)) + values.tobytes())
 
 
-def compare(minfer, oracles, source, name, folder):
+def compare(minfer, oracles, arm, source, name, folder):
     """The differences, as lines of text."""
     words = name.removesuffix(WITH_IMPORTANCE).split()
     peer_name, pure = NAMES[name]
@@ -93,10 +95,12 @@ def compare(minfer, oracles, source, name, folder):
     ours, theirs = folder / "ours.gguf", folder / "theirs.gguf"
     label = f"{source.stem} {name}"
     done = subprocess.run([str(minfer), "quantize", str(source), str(ours), "--type", *words, "-t", "1",
+                           *(["--arith", "aarch64-clang"] if arm else []),
                            *(["--imatrix", str(importance)] if weighted else [])], capture_output=True, text=True)
     if done.returncode != 0:
         return [f"{label}: {done.stderr.strip()}"]
-    done = subprocess.run([str(oracles / "peer" / "quantize"), str(source), str(theirs), peer_name, "1",
+    peer = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", str(oracles / "peer" / "quantize-arm")]
+    done = subprocess.run([*(peer if arm else [str(oracles / "peer" / "quantize")]), str(source), str(theirs), peer_name, "1",
                            *(["--pure"] if pure else []), *([f"--imatrix={importance}"] if weighted else [])],
                           capture_output=True, text=True)
     if done.returncode != 0:
@@ -116,10 +120,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minfer", type=pathlib.Path, required=True)
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--arm", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     oracles = pathlib.Path(os.environ["MINFER_ORACLES"])
+    if arguments.arm and not (shutil.which("qemu-aarch64") and (oracles / "peer" / "quantize-arm").exists()):
+        print("skipped: no qemu-aarch64, or no quantize-arm, which needs a cross compiler")
+        sys.exit(1 if os.environ.get("CI") == "true" else 77)
+    every = 9 if arguments.arm else 2
     sources = list(itertools.product(ARCHS, SHAPES, (False, True), STORED))
     if not arguments.all:  # each architecture, shape, tying and storage, in turn
         sources = [s for i, s in enumerate(sources) if i % 7 == 0]
@@ -130,8 +139,9 @@ def main():
         with tempfile.TemporaryDirectory(prefix="minfer-quantize-") as folder:
             folder = pathlib.Path(folder)
             path = make_source(oracles, folder, *source)
-            names = list(NAMES) if arguments.all else [n for j, n in enumerate(NAMES) if (i + j) % 2 == 0]
-            return len(names), [line for name in names for line in compare(arguments.minfer, oracles, path, name, folder)]
+            names = list(NAMES) if arguments.all else [n for j, n in enumerate(NAMES) if (i + j) % every == 0]
+            return len(names), [line for name in names
+                                for line in compare(arguments.minfer, oracles, arguments.arm, path, name, folder)]
 
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         results = list(pool.map(one, enumerate(sources)))
