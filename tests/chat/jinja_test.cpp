@@ -26,10 +26,12 @@ std::vector<std::string> templates_in(const fs::path& folder) {
     return out;
 }
 
-void expect_agreement(const fs::path& folder, const fs::path& conversations) {
-    std::vector<std::string> words = {
-        test::python().string(), "-W", "ignore", script("jinja_templates.py"), MINFER_JINJA_BATCH,
-        conversations.string()};
+enum class Templates { kOwn, kOfModels };
+
+void expect_agreement(const fs::path& folder, const fs::path& conversations, Templates whose) {
+    std::vector<std::string> words = {test::python().string(), "-W", "ignore", script("jinja_templates.py")};
+    if (whose == Templates::kOwn) words.emplace_back("--own");
+    words.insert(words.end(), {MINFER_JINJA_BATCH, conversations.string()});
     const std::vector<std::string> templates = templates_in(folder);
     ASSERT_FALSE(templates.empty());
     words.insert(words.end(), templates.begin(), templates.end());
@@ -40,13 +42,14 @@ void expect_agreement(const fs::path& folder, const fs::path& conversations) {
 TEST(JinjaOracle, OwnTemplates) {
     MINFER_SKIP_WITHOUT(test::python());
     const fs::path folder = test::source_dir() / "tests" / "chat" / "templates";
-    expect_agreement(folder, folder / "conversations.json");
+    expect_agreement(folder, folder / "conversations.json", Templates::kOwn);
 }
 
 TEST(JinjaOracle, TemplatesOfModels) {
     MINFER_SKIP_WITHOUT(test::python());
     MINFER_SKIP_WITHOUT(test::shared_dir() / "templates");
-    expect_agreement(test::shared_dir() / "templates", test::shared_dir() / "templates" / "conversations.json");
+    expect_agreement(test::shared_dir() / "templates", test::shared_dir() / "templates" / "conversations.json",
+                     Templates::kOfModels);
 }
 
 TEST(JinjaOracle, GeneratedPrograms) {

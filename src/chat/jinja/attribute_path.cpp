@@ -33,7 +33,7 @@ Value AttributePath::of(Interpreter& interpreter, Value item, const Value& other
 }
 
 Value fold_case(const Value& value, bool case_sensitive) {
-    return value.is_str() && !case_sensitive ? Value::string(unicode::lower(value.text())) : value;
+    return value.is_str() && !case_sensitive ? Value::string(unicode::lower(value.text()), value.is_markup()) : value;
 }
 
 }  // namespace minfer::chat::jinja
