@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/byte_size.h"
@@ -26,7 +27,7 @@ std::string speed(uint64_t bytes, double seconds) {
 }
 
 std::string clock_time(double seconds) {
-    const auto whole = uint64_t(std::min(seconds, 359999.0) + 0.5);
+    const auto whole = uint64_t(std::llround(std::min(seconds, 359999.0)));
     if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }

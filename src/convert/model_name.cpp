@@ -107,7 +107,8 @@ void annotate_size(Part& part, uint64_t n_params) {
         if (kSuffixes.find(text.back()) != std::string_view::npos) text.back() = to_upper(text.back());
     }
     const std::optional<double> params = n_params != 0 ? params_of(text) : std::nullopt;
-    if (params && std::abs(*params - double(n_params)) > double(7 * n_params / 8)) {
+    const uint64_t tolerance = 7 * n_params / 8;
+    if (params && std::abs(*params - double(n_params)) > double(tolerance)) {
         part.kinds.insert(kFinetune);  // more likely a length of context
         text.back() = to_lower(text.back());
     } else {

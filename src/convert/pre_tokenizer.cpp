@@ -106,7 +106,8 @@ class Reader {
         if (flag(model, "byte_fallback", false)) refuse("has a BPE model with byte_fallback, which is not byte-level");
         for (const std::string_view key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
             const auto at = model.find(key);
-            if (at != model.end() && !at->is_null() && *at != "")
+            const bool absent = at == model.end() || at->is_null();
+            if (!absent && !(at->is_string() && at->get_ref<const std::string&>().empty()))
                 refuse(fmt::format("has a BPE model with {} {}", key, describe(*at)));
         }
         const auto dropout = model.find("dropout");

@@ -34,7 +34,7 @@ void BatchInputs::assign(std::span<const BatchToken> tokens, kv::Sequences& sequ
         if (t.wants_logits) output_rows_.push_back(int32_t(token_ids_.size()));
         token_ids_.push_back(t.token);
         positions_.push_back(position);
-        kv_cells_.push_back(visible_cells_[size_t(offset_of_[s] + position)]);
+        kv_cells_.push_back(visible_cells_[size_t(offset_of_[s]) + size_t(position)]);
         offsets_.push_back(offset_of_[s]);
         n_visible_.push_back(position + 1);
     }

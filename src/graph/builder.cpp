@@ -46,7 +46,7 @@ NodeId Builder::output_rows() {
 }
 
 NodeId Builder::add_node(Op op, std::string name, std::vector<NodeId> inputs, Attributes attributes) {
-    return add_checked(graph_, {op, std::move(inputs), {}, DType::F32, std::move(attributes), std::move(name)});
+    return add_checked(graph_, {op, std::move(inputs), {}, DType::F32, attributes, std::move(name)});
 }
 
 NodeId Builder::get_rows(std::string name, NodeId table, NodeId ids) {

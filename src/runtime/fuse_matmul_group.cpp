@@ -38,7 +38,8 @@ std::optional<NodeId> projection(const FusionSite& site, NodeId id) {
 }
 
 // The match of these matmuls, where they are different ones of one x of one token.
-std::optional<Match> group(const FusionSite& site, std::vector<std::optional<NodeId>> parts, const char* suffix) {
+std::optional<Match> group(const FusionSite& site, const std::vector<std::optional<NodeId>>& parts,
+                           const char* suffix) {
     Match match;
     std::vector<NodeId> matmuls;
     for (std::optional<NodeId> part : parts) {

@@ -20,7 +20,8 @@ using Scaling = graph::RopeParams::Scaling;
 
 graph::RopeParams rope(const std::map<std::string, Value>& keys, const std::string& architecture = "qwen3") {
     test::TinyFile f = test::tiny_file(architecture);
-    for (const auto& [name, value] : keys) f.set(architecture + ".rope." + name, value);
+    const std::string prefix = architecture + ".rope.";
+    for (const auto& [name, value] : keys) f.set(prefix + name, value);
     const test::TemporaryFolder folder;
     f.write(folder / "tiny.gguf");
     return load(gguf::Gguf::open((folder / "tiny.gguf").string()))->hyperparameters().rope;

@@ -14,8 +14,6 @@
 namespace minfer {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr size_t kVocab = 2048, kTokens = 96;
 
 std::vector<int32_t> some_tokens() {

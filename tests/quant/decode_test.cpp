@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -82,7 +84,7 @@ TEST(Decode, F32IsACopyAtAnyAlignment) {
     std::memcpy(bytes + 1, values, sizeof values);
     float out[4];
     decode_row(TensorType::F32, std::span(bytes).subspan(1), out);
-    EXPECT_EQ(std::memcmp(out, values, sizeof values), 0);
+    EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(out)), std::as_bytes(std::span(values))));
 }
 
 TEST(Decode, RefusesATypeWithoutADecoder) {

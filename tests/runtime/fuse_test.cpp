@@ -27,7 +27,6 @@ using graph::Op;
 using test::InterpreterBackend;
 using test::TinyModel;
 using test::TinyShape;
-using ::testing::HasSubstr;
 
 constexpr FusionOptions kNone{false, false, false, false};
 

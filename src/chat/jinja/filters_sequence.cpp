@@ -15,7 +15,7 @@
 namespace minfer::chat::jinja {
 namespace {
 
-Value False() { return Value::boolean(false); }
+Value no() { return Value::boolean(false); }
 
 Value length_filter(Interpreter&, const Value& v, const Arguments& a) {
     forbid_keywords("len", a);
@@ -93,7 +93,7 @@ std::vector<Value> sorted(Interpreter& interpreter, std::vector<std::pair<Value,
 
 Value sort(Interpreter& i, const Value& v, const Arguments& a) {
     const auto given = bind("do_sort", {"environment", "value"},
-                            {{"reverse", False()}, {"case_sensitive", False()}, {"attribute", Value::none()}}, a);
+                            {{"reverse", no()}, {"case_sensitive", no()}, {"attribute", Value::none()}}, a);
     std::vector<AttributePath> paths;
     if (given[2].is_str()) {
         const std::string& text = given[2].text();
@@ -117,8 +117,8 @@ Value sort(Interpreter& i, const Value& v, const Arguments& a) {
 }
 
 Value dict_sort(Interpreter& i, const Value& v, const Arguments& a) {
-    const auto given = bind("do_dictsort", {"value"},
-                            {{"case_sensitive", False()}, {"by", Value::string("key")}, {"reverse", False()}}, a);
+    const auto given =
+        bind("do_dictsort", {"value"}, {{"case_sensitive", no()}, {"by", Value::string("key")}, {"reverse", no()}}, a);
     const bool by_key = given[1].is_str() && given[1].text() == "key";
     if (!by_key && !(given[1].is_str() && given[1].text() == "value"))
         raise("FilterArgumentError", "You can only sort by either \"key\" or \"value\"");
@@ -132,7 +132,7 @@ Value dict_sort(Interpreter& i, const Value& v, const Arguments& a) {
 
 Value group_by(Interpreter& i, const Value& v, const Arguments& a) {
     const auto given = bind("sync_do_groupby", {"environment", "value"},
-                            {{"attribute", {}}, {"default", Value::none()}, {"case_sensitive", False()}}, a);
+                            {{"attribute", {}}, {"default", Value::none()}, {"case_sensitive", no()}}, a);
     const AttributePath path(given[0]);
     const bool case_sensitive = truth(given[2]);
     std::vector<std::pair<Value, Value>> pairs;
@@ -155,7 +155,7 @@ Value group_by(Interpreter& i, const Value& v, const Arguments& a) {
 
 Value extreme(Interpreter& i, const Value& v, const Arguments& a, Op op, const char* name) {
     const auto given =
-        bind(name, {"environment", "value"}, {{"case_sensitive", False()}, {"attribute", Value::none()}}, a);
+        bind(name, {"environment", "value"}, {{"case_sensitive", no()}, {"attribute", Value::none()}}, a);
     const Value iterator = iterate(v);
     const AttributePath path(given[1]);
     Value best, best_key, each;
@@ -189,8 +189,8 @@ Value sum(Interpreter& i, const Value& v, const Arguments& a) {
 // unique, batch, slice and items are generators: they do nothing until their items are asked for.
 
 Value unique(Interpreter& i, const Value& v, const Arguments& a) {
-    const auto given = bind("sync_do_unique", {"environment", "value"},
-                            {{"case_sensitive", False()}, {"attribute", Value::none()}}, a);
+    const auto given =
+        bind("sync_do_unique", {"environment", "value"}, {{"case_sensitive", no()}, {"attribute", Value::none()}}, a);
     const auto seen = std::make_shared<Dict>();
     return make_generator(
         "sync_do_unique", v,

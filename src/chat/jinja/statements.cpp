@@ -159,7 +159,7 @@ Value Interpreter::recursive_loop(const Stmt& s, std::shared_ptr<Activation> par
     {
         const Inside inside(*this, std::make_shared<Activation>(s.function, parent), &text);
         captured_.push_back(frame_);
-        const Loop::Recurse recurse = [this, &s, parent](const Value& inner, int64_t inner_depth) {
+        const Loop::Recurse recurse = [this, &s, parent = std::move(parent)](const Value& inner, int64_t inner_depth) {
             return recursive_loop(s, parent, inner, inner_depth);
         };
         loop_over(s, items, recurse, depth);
