@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -139,6 +140,8 @@ int generate(const std::vector<std::string>& args) {
     GenerateArguments a;
     declare(app, a);
     if (const std::optional<int> status = parse(app, long_names(args))) return *status;
+    if (std::ranges::find(a.generation.stop, "") != a.generation.stop.end())
+        throw UsageError("--stop: found an empty text, which comes before every token; expected some characters");
     a.generation.sampling = a.sampling.params();
     a.seed_given = app.count("--seed") > 0;
     if (a.generation.ignore_eos && !(a.generation.sampling.grammar + a.generation.sampling.json_schema).empty())

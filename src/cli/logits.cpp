@@ -1,8 +1,10 @@
 // minfer logits: the logits that a model gives after each of some tokens.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -38,18 +40,34 @@ std::vector<engine::TokenId> read_ids(const std::string& path) {
     }
 }
 
+// Positions with commas between them, ascending.
+std::vector<size_t> parse_positions(const std::string& text) {
+    std::vector<size_t> positions;
+    for (size_t from = 0; from <= text.size();) {
+        const size_t comma = std::min(text.find(',', from), text.size());
+        size_t position = 0;
+        const auto [rest, error] = std::from_chars(text.data() + from, text.data() + comma, position);
+        if (error != std::errc() || rest != text.data() + comma)
+            throw UsageError(fmt::format("--positions: found '{}', expected positions counted from 0, such as 0,7,31",
+                                         text.substr(from, comma - from)));
+        if (!positions.empty() && position <= positions.back())
+            throw UsageError(fmt::format("--positions: found {} after {}, expected ascending positions", position,
+                                         positions.back()));
+        positions.push_back(position);
+        from = comma + 1;
+    }
+    return positions;
+}
+
 // Marks the tokens whose logits are wanted: those at `positions`, or all where there are none.
 engine::Batch make_batch(const std::vector<engine::TokenId>& ids, const std::vector<size_t>& positions) {
     engine::Batch batch;
     for (const engine::TokenId id : ids) batch.push_back({id, 0, positions.empty()});
-    for (size_t i = 0; i < positions.size(); ++i) {
-        if (positions[i] >= ids.size())
-            throw Error(fmt::format("--positions: found {}, expected at most {}, the last of the tokens", positions[i],
-                                    ids.size() - 1));
-        if (i > 0 && positions[i] <= positions[i - 1])
-            throw UsageError(fmt::format("--positions: found {} after {}, expected ascending positions", positions[i],
-                                         positions[i - 1]));
-        batch[positions[i]].wants_logits = true;
+    for (const size_t position : positions) {
+        if (position >= ids.size())
+            throw UsageError(fmt::format("--positions: found {}, expected at most {}, the last of the tokens", position,
+                                         ids.size() - 1));
+        batch[position].wants_logits = true;
     }
     return batch;
 }
@@ -58,20 +76,19 @@ int run(const std::vector<std::string>& args) {
     CLI::App app("Writes the logits after each token as raw float32 rows, little-endian, n_tokens x n_vocab.",
                  "minfer logits");
     std::string model, tokens, out;
-    std::vector<size_t> positions;
+    std::optional<std::string> wanted;
     engine::EngineOptions options;
     app.add_option("MODEL", model, "A GGUF file or a cached name")->required();
     app.add_option("--tokens", tokens, "The ids of the tokens, with white space between them")
         ->required()
         ->type_name("FILE");
     app.add_option("--out", out, "Where the rows go")->required()->type_name("FILE.f32");
-    app.add_option("--positions", positions,
-                   "The tokens whose rows are wanted, counted from 0, ascending; default: all")
-        ->delimiter(',')
+    app.add_option("--positions", wanted, "The tokens whose rows are wanted, counted from 0, ascending; default: all")
         ->type_name("0,7,31");
     add_engine_options(app, options);
     if (const std::optional<int> status = parse(app, args)) return *status;
 
+    const std::vector<size_t> positions = wanted ? parse_positions(*wanted) : std::vector<size_t>();
     const std::vector<engine::TokenId> ids = read_ids(tokens);
     if (ids.empty()) throw Error(fmt::format("{}: no tokens in it", tokens));
     options.n_ctx = ids.size();

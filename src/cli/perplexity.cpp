@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/engine_options.h"
+#include "cli/interrupt.h"
 #include "cli/model_argument.h"
 #include "cli/parse.h"
 #include "cli/read_input.h"
@@ -45,15 +46,19 @@ int run(const std::vector<std::string>& args) {
     const bool one_terminal = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
     Progress progress("perplexity", content.size());
     size_t n_told = 0;  // bytes of the text that the bar knows of
-    const engine::Perplexity result =
-        engine::perplexity(engine, tokens, n_chunks, [&](size_t done, size_t total, double value) {
+    const Interrupt interrupt;
+    const engine::Perplexity result = engine::perplexity(
+        engine, tokens, n_chunks,
+        [&](size_t done, size_t total, double value) {
             // On one terminal the line takes the bar's place, and the bar is drawn anew below it.
             if (prints_chunks) fmt::print("{}[{}] {:.4f}\n", one_terminal ? "\r\033[K" : "", done, value);
             std::fflush(stdout);
             progress.item(fmt::format("chunk {} of {}: {:.4f}", done, total, value));
             const size_t n_bytes = content.size() * done / total;
             progress.advance(n_bytes - std::exchange(n_told, n_bytes));
-        });
+        },
+        [&] { return interrupt.interrupted(); });
+    if (result.interrupted) return kInterruptedStatus;
     progress.finish();
     if (!std::isfinite(result.nll)) throw Error("the text has a token to which the model gives no probability at all");
     if (json)

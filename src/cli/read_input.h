@@ -5,7 +5,7 @@
 
 namespace minfer::cli {
 
-// All of a file, or of standard input. Throws IoError.
+// All of a file, which may be a pipe, or of standard input. Throws IoError.
 std::string read_whole_file(const std::string& path);
 std::string read_standard_input();
 

@@ -48,7 +48,8 @@ double log_softmax(std::span<const float> logits, TokenId token) {
 }
 
 Perplexity perplexity(Engine& engine, std::span<const TokenId> tokens, size_t max_chunks,
-                      const std::function<void(size_t done, size_t total, double value)>& on_chunk) {
+                      const std::function<void(size_t done, size_t total, double value)>& on_chunk,
+                      const std::function<bool()>& interrupted) {
     size_t n_chunk = tokens.size() / kPerplexityChunk;
     if (n_chunk == 0)
         throw ShapeError(fmt::format("the text has {} tokens; perplexity needs at least the {} of one chunk",
@@ -59,6 +60,10 @@ Perplexity perplexity(Engine& engine, std::span<const TokenId> tokens, size_t ma
     Perplexity result;
     double sum = 0;
     for (size_t i = 0; i < n_chunk; ++i) {
+        if (interrupted && interrupted()) {
+            result.interrupted = true;
+            break;
+        }
         sum += chunk_nll(engine, tokens.subspan(i * kPerplexityChunk, kPerplexityChunk), bos);
         result.nll = sum / double((i + 1) * kScored);
         result.perplexity = canonical_exp(result.nll);

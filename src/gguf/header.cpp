@@ -162,9 +162,13 @@ void check_version(Source& source) {
     const auto version = source.read<uint32_t>(kVersionField);
     if (version == kVersion) return;
     std::string found = fmt::format("{}", version);
-    if (version == 1 || version == 2) found = fmt::format("version {} of GGUF, which is no longer read", version);
-    if (version != 0 && (version & 0xffff) == 0) found = fmt::format("{:#x} (a big-endian file)", version);
-    source.fail(kVersionField, found, "3, little-endian");
+    std::string expected = "3";
+    if (version == 1 || version == 2) expected += ", the only one that minfer reads; a newer copy of the model has it";
+    if (version != 0 && (version & 0xffff) == 0) {
+        found = fmt::format("{:#x} (a big-endian file)", version);
+        expected += ", little-endian";
+    }
+    source.fail(kVersionField, found, expected);
 }
 
 uint64_t read_count(Source& source, const Field& field, uint64_t min_bytes) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "base/byte_size.h"
 #include "base/error.h"
 
 namespace minfer::runtime {
@@ -81,7 +83,12 @@ void Scheduler::place_layers(const Plan& plan) {
             bytes += aligned(k_bytes) + aligned(v_bytes);
         }
         if (layers.empty()) continue;
-        kv_buffers_.push_back(backends_[b]->allocate(bytes));
+        try {
+            kv_buffers_.push_back(backends_[b]->allocate(bytes));
+        } catch (const std::bad_alloc&) {
+            throw Error(fmt::format("out of memory: the KV cache of {} tokens needs {}; a smaller --n-ctx takes less",
+                                    layout_.n_cells, format_byte_size(bytes)));
+        }
         statistics_.kv_bytes += bytes;
         for (size_t i = 0; i < layers.size(); ++i) {
             fresh[i].buffer = kv_buffers_.back().get();

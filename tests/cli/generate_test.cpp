@@ -154,6 +154,8 @@ TEST_F(RunModel, BadWordsExitWith2) {
     fails({model(), "hello", "--logit-bias", "7"}, 2, "logit bias: found '7', expected ID+BIAS or ID-BIAS");
     fails({model(), "hello", "--logit-bias", "258+1"}, 2, "logit bias: found token 258, expected 0 to 257");
     fails({model(), "hello", "-t", "0"}, 2, "");
+    fails({model(), "hello", "--stop", ""}, 2, "--stop: found an empty text");
+    fails({model(), "hello", "--stop", "a", "--stop", ""}, 2, "--stop: found an empty text");
     fails({"logits", model()}, 2, "--tokens");
     fails({"perplexity", model()}, 2, "FILE");
     EXPECT_EQ(minfer({}).status, 2);
@@ -218,6 +220,24 @@ TEST_F(RunModel, ControlCStopsInOrder) {
     EXPECT_THAT(done.err, HasSubstr("generated ")) << "the report is still given";
 }
 
+TEST_F(RunModel, ControlCStopsPerplexityInOrder) {
+    test::write_file(folder_ / "text.txt", std::string(30'000'000, 'a'));  // hours of it
+    const test::Finished done = test::run({"timeout", "--preserve-status", "-s", "INT", "4", test::binary(),
+                                           "perplexity", model(), folder_ / "text.txt", "--json", "-t", "1"});
+    EXPECT_EQ(done.status, 130);
+    EXPECT_EQ(done.out, "") << "half a result is none";
+}
+
+TEST_F(RunModel, ACacheThatDoesNotFitSaysItsSize) {
+    // 2 GB of addresses are enough for all but the cells: 2 layers, keys and values of 2 heads of 16 floats.
+    const test::Finished done = test::run({"sh", "-c", "ulimit -v 2000000; exec \"$0\" \"$@\"", test::binary(), model(),
+                                           "hello", "--n-ctx", "16777216", "-t", "1"});
+    EXPECT_EQ(done.status, 1);
+    EXPECT_EQ(done.out, "");
+    EXPECT_EQ(done.err,
+              "minfer: out of memory: the KV cache of 16777216 tokens needs 8.0 GiB; a smaller --n-ctx takes less\n");
+}
+
 TEST_F(RunModel, DumpsTheGraph) {
     const test::Finished done =
         minfer({model(), "hello", "-n", "1", "--dump-graph", (folder_ / "graph.dot").string(), "-t", "1"});
@@ -251,6 +271,14 @@ TEST_F(RunModel, LogitsAreRowsOfFloats) {
     EXPECT_EQ(test::read_file(out), all.substr(kRow, kRow) + all.substr(4 * kRow, kRow));
 }
 
+TEST_F(RunModel, IdsMayComeByAPipe) {
+    const std::string out = folder_ / "out.f32";
+    const test::Finished done =
+        minfer({"logits", model(), "--tokens", "/dev/stdin", "--out", out, "-t", "1"}, "1 2 3\n");
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_EQ(test::read_file(out).size(), 3 * 258 * sizeof(float));
+}
+
 TEST_F(RunModel, LogitsRefusesAndLeavesNoFile) {
     const std::string out = folder_ / "out.f32", ids = folder_ / "ids.txt";
     const auto logits = [&](const std::string& text, std::vector<std::string> more, int status, const char* message) {
@@ -266,7 +294,10 @@ TEST_F(RunModel, LogitsRefusesAndLeavesNoFile) {
     logits("1 99999999999999", {}, 1, "word 2");
     logits("1 258", {}, 1, "token id 258 is outside the vocabulary: expected 0 to 257");
     logits("1 -1", {}, 1, "token id -1");
-    logits("1 2", {"--positions", "2"}, 1, "--positions: found 2, expected at most 1");
+    logits("1 2", {"--positions", "2"}, 2, "--positions: found 2, expected at most 1");
+    logits("1 2", {"--positions", ""}, 2, "--positions: found '', expected positions counted from 0, such as 0,7,31");
+    logits("1 2", {"--positions", "-1"}, 2, "--positions: found '-1', expected positions counted from 0");
+    logits("1 2", {"--positions", "0,"}, 2, "--positions: found '', expected positions counted from 0");
     logits("1 2", {"--positions", "1,0"}, 2, "--positions: found 0 after 1, expected ascending positions");
 }
 

@@ -111,6 +111,17 @@ TEST_F(Generate, StopsWhenInterrupted) {
     EXPECT_LE(pieces_, 4u);
 }
 
+TEST_F(Generate, CountsTheTokensOfThePromptThatRanBeforeAnInterruption) {
+    Engine e((folder_ / "model.gguf").string(), {.n_ctx = 128, .n_batch = 2, .n_threads = 1});
+    const std::vector<TokenId> prompt = e.tokenizer().encode("hello");
+    ASSERT_EQ(prompt.size(), 5u);
+    int n_asked = 0;
+    const Generation g =
+        generate(e, 0, prompt, {.sampling = kRandom}, [](std::string_view) {}, [&] { return ++n_asked == 3; });
+    EXPECT_EQ(g.reason, StopReason::Interrupted);
+    EXPECT_EQ(g.n_computed, 4u);
+}
+
 TEST_F(Generate, TheSameSeedGivesTheSameText) {
     std::string first;
     for (const uint64_t seed : {8, 8, 9}) {

@@ -92,6 +92,17 @@ TEST_F(PerplexityTest, AtMostTheChunksAskedFor) {
     EXPECT_EQ(one.chunks, std::vector<double>{all.chunks[0]});
     EXPECT_THAT([&] { perplexity(e, tokens(511), 0, ignore); },
                 testing::ThrowsMessage<ShapeError>(testing::HasSubstr("the text has 511 tokens")));
+    EXPECT_FALSE(all.interrupted);
+}
+
+TEST_F(PerplexityTest, StopsWhenInterrupted) {
+    Engine e = engine(false);
+    size_t n_done = 0;
+    const Perplexity p = perplexity(
+        e, tokens(2000), 0, [&](size_t done, size_t, double) { n_done = done; }, [&] { return n_done == 2; });
+    EXPECT_TRUE(p.interrupted);
+    EXPECT_EQ(p.chunks.size(), 2u);
+    EXPECT_EQ(e.sequences().length(0), 0);
 }
 
 }  // namespace
