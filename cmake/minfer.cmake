@@ -94,7 +94,7 @@ function(minfer_fuzz name)
     add_dependencies(minfer_fuzzers ${name})
     set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}_corpus)
     file(MAKE_DIRECTORY ${found})
-    add_test(NAME ${name} COMMAND ${name} -max_total_time=20 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+    add_test(NAME ${name} COMMAND ${name} -max_total_time=10 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
              ${found} ${arg_CORPUS})
     set_tests_properties(${name} PROPERTIES LABELS fuzz)
 endfunction()
