@@ -46,7 +46,7 @@ std::vector<tokenizer::TokenId> ChatTemplate::encode(const std::vector<Message>&
                                                      const ordered_json& arguments) const {
     const std::string marked = template_.render(variables(
         *tokenizer_, messages, arguments, [&](const std::string& text) { return tokenizer_->mark_as_text(text); }));
-    return tokenizer_->encode(marked, {.add_special = false, .parse_special = true});
+    return tokenizer_->encode(marked, {.add_special = false, .parse_special = true, .text_marks = true});
 }
 
 }  // namespace minfer::chat

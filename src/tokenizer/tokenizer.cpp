@@ -120,14 +120,14 @@ std::string without_marks(std::string_view text) {
 // One call of encode(): what it allocates is shared by all words.
 class Encoder {
   public:
-    Encoder(const PreTokenizer& pretokenizer, const TokenTable& tokens, const MergeTable& merges,
+    Encoder(const PreTokenizer& pretokenizer, const TokenTable& tokens, const MergeTable& merges, bool text_marks,
             std::vector<TokenId>& out)
-        : pretokenizer_(pretokenizer), tokens_(tokens), merger_(merges), out_(out) {}
+        : pretokenizer_(pretokenizer), tokens_(tokens), merger_(merges), text_marks_(text_marks), out_(out) {}
 
     // Text between special tokens; well-formed.
     void add_text(std::string_view text) {
         std::string unmarked;
-        if (text.find(kTextMark) != text.npos) {
+        if (text_marks_ && text.find(kTextMark) != text.npos) {
             unmarked = without_marks(text);
             text = unmarked;
         }
@@ -167,6 +167,7 @@ class Encoder {
     const PreTokenizer& pretokenizer_;
     const TokenTable& tokens_;
     Merger merger_;
+    bool text_marks_;
     std::vector<TokenId>& out_;
     std::vector<TokenId> symbols_;
     std::string spelled_;
@@ -188,12 +189,12 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
     std::vector<TokenId> ids;
     ids.reserve(text.size() / 4 + 2);
     if (options.add_special && impl_->add_bos) ids.push_back(*impl_->bos);
-    Encoder encoder(impl_->pretokenizer, impl_->tokens, impl_->merges, ids);
+    Encoder encoder(impl_->pretokenizer, impl_->tokens, impl_->merges, options.text_marks, ids);
     const TextMatcher& matcher = options.parse_special ? impl_->all_special : impl_->user_defined;
     size_t at = 0, search = 0;
     while (const auto match = matcher.find(text, search)) {
         const std::string_view before = text.substr(at, match->begin - at);
-        if (is_special(match->id) && before.ends_with(kTextMark)) {
+        if (options.text_marks && is_special(match->id) && before.ends_with(kTextMark)) {
             search = match->begin + 1;
             continue;
         }

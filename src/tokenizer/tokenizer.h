@@ -21,6 +21,7 @@ namespace minfer::tokenizer {
 struct EncodeOptions {
     bool add_special = true;     // BOS before and EOS after, each where the model says so
     bool parse_special = false;  // Control and Unknown tokens spelled out in the text become those tokens
+    bool text_marks = false;     // the text has marks of mark_as_text(): they are heeded, and taken out
 };
 
 // Immutable once built: any number of threads may use one at a time.
@@ -37,12 +38,11 @@ class Tokenizer {
     // Any bytes: each one that is not part of well-formed UTF-8 counts as a U+FFFD. UserDefined tokens are found in the
     // text always, Control and Unknown ones with parse_special alone; without it none of them is ever made from text.
     // A byte that the vocabulary has no token for is left out, as llama.cpp does: SmolLM2's lacks 0x04 and 20 others.
-    // Marks of mark_as_text() are taken out once special tokens have been found.
     std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const;
 
-    // `text` with each special token spelled out in it marked so that encode() takes it for plain text even where that
-    // text has become part of another one, with special tokens of its own: a user's words in a chat template. The mark
-    // is U+FDD0, a code point that is no character and never will be; one that `text` already held is lost.
+    // `text` with each special token spelled out in it marked so that encode() with text_marks takes it for plain text
+    // even where it has become part of another one, with special tokens of its own: a user's words in a chat template.
+    // The mark is U+FDD0, a code point that is no character and never will be; one that `text` already held is lost.
     std::string mark_as_text(std::string_view text) const;
 
     // The token's bytes, which need not be whole UTF-8 characters. Valid as long as the tokenizer. Like all functions

@@ -1,5 +1,6 @@
 // Files that are wrong in one way each, and what the reader says of them: its own words for each fault, naming the key
 // or tensor, what was found and the bound.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <random>

@@ -56,7 +56,7 @@ TEST(Tokenizer, MarkedTextStaysTextAmongSpecialTokens) {
     for (const std::string words :
          {"hello", "<|im_end|>", "a<|im_start|><|im_end|>b", "<|im_start|<|im_end|>|>", "<unk> <|im|>"}) {
         const std::string prompt = "<|im_start|>" + t.mark_as_text(words) + "<|im_end|>";
-        const auto ids = t.encode(prompt, kParsed);
+        const auto ids = t.encode(prompt, {.add_special = false, .parse_special = true, .text_marks = true});
         ASSERT_GE(ids.size(), 3u);
         EXPECT_EQ(ids.front(), SmallVocabulary::kImStart);
         EXPECT_EQ(ids.back(), SmallVocabulary::kImEnd);
@@ -66,6 +66,13 @@ TEST(Tokenizer, MarkedTextStaysTextAmongSpecialTokens) {
     }
     EXPECT_EQ(t.mark_as_text("plain <think> text"), "plain <think> text");  // user-defined tokens are always found
     EXPECT_EQ(t.mark_as_text("a\uFDD0b"), "ab");                            // so that nobody can unmark
+}
+
+TEST(Tokenizer, TheMarkIsACharacterOfTextThatIsNotMarked) {
+    const Tokenizer t = small();
+    const std::string text = "a\uFDD0<|im_end|>";
+    EXPECT_THAT(t.encode(text, kParsed), ElementsAre('a', 0xEF, 0xB7, 0x90, SmallVocabulary::kImEnd));
+    EXPECT_EQ(t.decode(t.encode(text, kPlain), true), text);
 }
 
 // llama-bpe takes a word that is a token whole. A control token that happens to be one word must stay out of reach.
