@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -44,7 +45,7 @@ int run(const std::vector<std::string>& args) {
     const std::vector<engine::TokenId> tokens = engine.tokenizer().encode(content);
     const bool prints_chunks = !json;
     const bool one_terminal = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
-    Progress progress("perplexity", content.size());
+    std::optional<Progress> progress(std::in_place, "perplexity", content.size());
     size_t n_told = 0;  // bytes of the text that the bar knows of
     const Interrupt interrupt;
     const engine::Perplexity result = engine::perplexity(
@@ -53,13 +54,17 @@ int run(const std::vector<std::string>& args) {
             // On one terminal the line takes the bar's place, and the bar is drawn anew below it.
             if (prints_chunks) fmt::print("{}[{}] {:.4f}\n", one_terminal ? "\r\033[K" : "", done, value);
             std::fflush(stdout);
-            progress.item(fmt::format("chunk {} of {}: {:.4f}", done, total, value));
+            progress->item(fmt::format("chunk {} of {}: {:.4f}", done, total, value));
             const size_t n_bytes = content.size() * done / total;
-            progress.advance(n_bytes - std::exchange(n_told, n_bytes));
+            progress->advance(n_bytes - std::exchange(n_told, n_bytes));
         },
         [&] { return interrupt.interrupted(); });
-    if (result.interrupted) return kInterruptedStatus;
-    progress.finish();
+    if (result.interrupted) {
+        progress.reset();  // takes the bar off the screen
+        fmt::print(stderr, "minfer perplexity: interrupted after {} chunks\n", result.chunks.size());
+        return kInterruptedStatus;
+    }
+    progress->finish();
     if (!std::isfinite(result.nll)) throw Error("the text has a token to which the model gives no probability at all");
     if (json)
         // {} prints the shortest digits that read back as the same double.

@@ -226,16 +226,17 @@ TEST_F(RunModel, ControlCStopsPerplexityInOrder) {
                                            "perplexity", model(), folder_ / "text.txt", "--json", "-t", "1"});
     EXPECT_EQ(done.status, 130);
     EXPECT_EQ(done.out, "") << "half a result is none";
+    EXPECT_THAT(done.err, MatchesRegex("minfer perplexity: interrupted after [0-9]+ chunks\n"));
 }
 
 TEST_F(RunModel, ACacheThatDoesNotFitSaysItsSize) {
-    // 2 GB of addresses are enough for all but the cells: 2 layers, keys and values of 2 heads of 16 floats.
+    // 2 GB of addresses are enough for all but the cells: 2 layers, each with a key and a value of 16 floats.
     const test::Finished done = test::run({"sh", "-c", "ulimit -v 2000000; exec \"$0\" \"$@\"", test::binary(), model(),
                                            "hello", "--n-ctx", "16777216", "-t", "1"});
     EXPECT_EQ(done.status, 1);
     EXPECT_EQ(done.out, "");
     EXPECT_EQ(done.err,
-              "minfer: out of memory: the KV cache of 16777216 tokens needs 8.0 GiB; a smaller --n-ctx takes less\n");
+              "minfer: out of memory: the KV cache of 16777216 tokens needs 4.0 GiB; a smaller --n-ctx takes less\n");
 }
 
 TEST_F(RunModel, DumpsTheGraph) {
