@@ -66,8 +66,9 @@ void Progress::item(std::string_view name) { item_ = name; }
 
 void Progress::advance(uint64_t bytes) {
     done_ += bytes;
+    const auto now = Clock::now();
+    if (now - start_ < patience_) return;
     if (is_terminal_) {
-        const auto now = Clock::now();
         if (now - last_draw_ >= kRedraw) draw(now);
         return;
     }
@@ -86,6 +87,7 @@ void Progress::draw(Clock::time_point now) {
 }
 
 void Progress::finish() {
+    if (Clock::now() - start_ < patience_) return;
     const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
     fmt::print(out_, "{}{}: {} in {:.1f} s, {}\n", drawn_ ? "\r\x1b[K" : "", title_, format_byte_size(done_), seconds,
                speed(done_, seconds));

@@ -17,6 +17,8 @@ class Progress {
     Progress(std::string title, uint64_t total, std::FILE* out, bool is_terminal);
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
+    // Shows nothing, not even the last line, of work that takes less than this.
+    void be_quiet_for(std::chrono::milliseconds patience) { patience_ = patience; }
     ~Progress();  // takes an unfinished bar off the screen, for what is printed next
 
     void item(std::string_view name);  // what the next bytes belong to: shown in the bar
@@ -32,6 +34,7 @@ class Progress {
     uint64_t total_, done_ = 0, tenths_ = 0;
     std::FILE* out_;
     bool is_terminal_, drawn_ = false;
+    std::chrono::milliseconds patience_{0};
     Clock::time_point start_, last_draw_;
 };
 

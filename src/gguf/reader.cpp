@@ -137,6 +137,14 @@ const TensorInfo& Gguf::tensor(std::string_view name) const {
     return *found;
 }
 
+void Gguf::release(std::span<const std::byte> bytes) const {
+    for (const MappedFile& mapping : mappings_) {
+        const std::byte* begin = mapping.bytes().data();
+        if (bytes.data() < begin || bytes.data() >= begin + mapping.bytes().size()) continue;
+        mapping.release(uint64_t(bytes.data() - begin), bytes.size());
+    }
+}
+
 std::span<const std::byte> Gguf::data(const TensorInfo& tensor) const {
     return mappings_.at(tensor.part).bytes().subspan(size_t(tensor.offset), size_t(tensor.nbytes));
 }

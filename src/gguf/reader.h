@@ -101,6 +101,9 @@ class Gguf {
     // The tensor's bytes in the mapping, aligned as its file says; valid as long as this object. Needs Access::Map.
     std::span<const std::byte> data(const TensorInfo& tensor) const;
     const MappedFile& mapping(size_t part) const { return mappings_.at(part); }
+    // Gives whole pages of these bytes of a mapping back to the system, for what has been copied out of them. Whoever
+    // touches them again reads the file again.
+    void release(std::span<const std::byte> bytes) const;
 
     // Copies bytes [offset, offset + out.size()) of the tensor by a positioned read: a disk error is an IoError.
     void read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const;

@@ -32,12 +32,13 @@ TEST(ProgressBar, ShowsShareSpeedAndTimeLeft) {
     EXPECT_THAT(progress_bar("x", "", 1, 7201, 1, 99), EndsWith("2:00:00 left"));
 }
 
-std::string drawn(bool is_terminal, bool finished) {
+std::string drawn(bool is_terminal, bool finished, int patience = 0) {
     char* text = nullptr;
     size_t size = 0;
     std::FILE* out = open_memstream(&text, &size);
     {
         Progress progress("copy", 1000, out, is_terminal);
+        progress.be_quiet_for(std::chrono::milliseconds(patience));
         progress.item("a");
         for (int i = 0; i < 100; ++i) progress.advance(10);
         if (finished) progress.finish();
@@ -53,6 +54,11 @@ TEST(Progress, WritesALineForEachTenthIntoALog) {
     EXPECT_THAT(drawn(false, true), HasSubstr("copy: 90% of 1000 B\ncopy: 1000 B in 0.0 s, "));
     EXPECT_THAT(drawn(false, true), Not(HasSubstr("\x1b")));
     EXPECT_THAT(drawn(false, true), Not(HasSubstr("100%")));
+}
+
+TEST(Progress, IsQuietAboutWorkThatIsSoonDone) {
+    EXPECT_EQ(drawn(false, true, 60000), "");
+    EXPECT_EQ(drawn(true, true, 60000), "");
 }
 
 TEST(Progress, ATerminalThatIsFastSeesTheLastLineAlone) {
