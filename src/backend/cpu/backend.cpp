@@ -72,7 +72,8 @@ RopeParams rope_params(const graph::RopeParams& params, std::span<const float> f
     return rope;
 }
 
-CpuBackend::CpuBackend(const Kernels& kernels, ThreadPool& pool) : kernels_(kernels), pool_(pool) {}
+CpuBackend::CpuBackend(const Kernels& kernels, ThreadPool& pool, RepackOptions repack)
+    : kernels_(kernels), pool_(pool), repack_(std::move(repack)) {}
 
 CpuBackend::~CpuBackend() = default;
 
@@ -134,7 +135,24 @@ void CpuBackend::register_weights(const graph::WeightTable& table, std::span<con
 
 std::unique_ptr<backend::Program> CpuBackend::prepare(const Graph& graph, std::span<const NodeId> nodes,
                                                       std::span<const size_t> offsets, const kv::Layout& layout) {
+    if (repack_.enabled) repack_matrices(graph, nodes);
     return std::make_unique<CpuProgram>(*this, graph, nodes, offsets, layout);
+}
+
+void CpuBackend::repack_matrices(const Graph& graph, std::span<const NodeId> nodes) {
+    std::vector<Weights*> matrices;
+    for (NodeId id : nodes) {
+        const Node& node = graph[id];
+        if (node.op != Op::MatMul && node.op != Op::MatMulGroup) continue;
+        for (NodeId input : node.inputs) {
+            if (graph[input].op != Op::Weight) continue;
+            const WeightId weight_id = graph[input].as<graph::WeightAttributes>().id;
+            weight(weight_id);  // throws where it is not registered
+            Weights* w = &weights_[size_t(weight_id)];
+            if (!w->panels && std::ranges::count(matrices, w) == 0) matrices.push_back(w);
+        }
+    }
+    if (!matrices.empty()) panels_.push_back(repack(kernels_, pool_, matrices, repack_.repacked));
 }
 
 const Weights& CpuBackend::weight(WeightId id) const {

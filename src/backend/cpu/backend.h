@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/repacked_weights.h"
 #include "backend/cpu/rope.h"
 #include "backend/cpu/scratch.h"
 #include "backend/cpu/weights.h"
@@ -18,12 +19,19 @@ namespace minfer::cpu {
 // The parameters of a RopeTable node; `freq_factors` [n_rot / 2] or empty, borrowed.
 RopeParams rope_params(const graph::RopeParams& params, std::span<const float> freq_factors);
 
+// Whether matrices that are multiplied by are repacked (compact.h) when the first program that does so is prepared.
+struct RepackOptions {
+    bool enabled = false;
+    Repacked repacked = {};
+};
+
 // Runs every operator, over the weight types of supports_weights() and the cells of supports_cells(). Weights stay
-// where they are mapped. Not for two threads at once: its programs share scratch memory and the pool.
+// where they are mapped, but for what is repacked; embedding rows and the last n_out % 16 rows of a matrix are read
+// from there in any case. Not for two threads at once: its programs share scratch memory and the pool.
 class CpuBackend final : public backend::Backend {
   public:
     // Both are borrowed for this object's life. Any kernels and any pool give the same bits.
-    CpuBackend(const Kernels& kernels, ThreadPool& pool);
+    CpuBackend(const Kernels& kernels, ThreadPool& pool, RepackOptions repack = {});
     ~CpuBackend() override;
 
     std::string_view name() const override { return "cpu"; }
@@ -45,6 +53,8 @@ class CpuBackend final : public backend::Backend {
     RopeTable& rope_table(const graph::Graph& graph, const graph::Node& node);
 
   private:
+    void repack_matrices(const graph::Graph& graph, std::span<const graph::NodeId> nodes);
+
     struct KnownTable {
         graph::RopeParams params;
         graph::WeightId freq_factors;  // kNoWeight without
@@ -54,7 +64,9 @@ class CpuBackend final : public backend::Backend {
     const Kernels& kernels_;
     ThreadPool& pool_;
     Scratch scratch_;
+    RepackOptions repack_;
     std::vector<Weights> weights_;                     // by id; data null where not registered
+    std::vector<Pages> panels_;                        // of weights_
     std::vector<std::unique_ptr<float[]>> realigned_;  // copies of vectors that a file holds off a float's alignment
     std::vector<KnownTable> tables_;
 };

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "backend/cpu/add.h"
+#include "backend/cpu/compact_reference.h"
 #include "backend/cpu/kernels_list.h"
 #include "backend/cpu/matmul_reference.h"
 #include "backend/cpu/rms_norm.h"
@@ -23,7 +24,9 @@ constexpr std::array<gguf::TensorType, kWeightTypes> kTypes = {F32,  F16,  BF16,
                                                                Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS};
 
 template <gguf::TensorType type>
-constexpr MatmulKernels kReference = {&matmul_rows_reference<type>};
+constexpr MatmulKernels kReference = {.rows = &matmul_rows_reference<type>,
+                                      .repack = &matmul_repack_reference<type>,
+                                      .compact = &matmul_compact_reference<type>};
 
 constexpr const Kernels* kAllKernels[] = {
 #if defined(__x86_64__)

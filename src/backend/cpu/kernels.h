@@ -37,16 +37,25 @@ struct Activations {
     size_t arranged_bytes = 0;
 };
 
-// Matmul of one weight type. Two shapes that give the same bits.
+// Matmul of one weight type. Three shapes that give the same bits: from rows as the file holds them, from compact
+// panels (compact.h), and from unpacked ones (panel.h).
 struct MatmulKernels {
-    // One token: out[0 .. 15] = the 16 rows that start at `rows` and lie `row_bytes` apart, times token `token`. May
-    // prefetch, but not read, past them.
+    // One token, rows: out[0 .. 15] = the 16 rows that start at `rows` and lie `row_bytes` apart, times token `token`.
+    // May prefetch, but not read, past them.
     void (*rows)(const std::byte* rows, size_t row_bytes, const Activations& x, size_t token, float* out) = nullptr;
-    // Many tokens: unpacks the 16 rows into `panel` (64-aligned; panel_block_bytes for each block of the type, or each
-    // value of a float type; its content is the set's own affair) ...
+    // The 16 rows as a compact panel of compact_bytes(), at any alignment. Reads nothing past the rows.
+    void (*repack)(const std::byte* rows, size_t row_bytes, size_t n_in, std::byte* compact) = nullptr;
+    // Few tokens, n_token from `token` on: out[t * out_stride + r] for t < n_token, r < 16. May prefetch past the
+    // panel.
+    void (*compact)(const std::byte* compact, const Activations& x, size_t token, size_t n_token, float* out,
+                    size_t out_stride) = nullptr;
+    // Many tokens: unpacks the 16 rows, or a compact panel of them, into `panel` (64-aligned; panel_block_bytes for
+    // each block of the type, or each value of a float type; its content is the set's own affair) ...
     void (*pack)(const std::byte* rows, size_t row_bytes, size_t n_in, std::byte* panel) = nullptr;
+    void (*unpack)(const std::byte* compact, size_t n_in, std::byte* panel) = nullptr;
     // ... and multiplies n_token tokens from `token` on by n_panel panels that lie panel_bytes apart:
-    // out[t * out_stride + 16 p + r] for t < n_token, p < n_panel, r < 16. Null in a set that has only `rows`.
+    // out[t * out_stride + 16 p + r] for t < n_token, p < n_panel, r < 16. These three are null in a set that has no
+    // use for unpacked panels.
     void (*panel)(const std::byte* panels, size_t panel_bytes, size_t n_panel, const Activations& x, size_t token,
                   size_t n_token, float* out, size_t out_stride) = nullptr;
     size_t panel_block_bytes = 0;

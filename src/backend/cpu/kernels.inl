@@ -1,19 +1,36 @@
 // Everything a vector set is made of, after its Vec, and the table of it.
 // clang-format off: what is used comes before what uses it.
 #include "backend/cpu/exp.inl"
+#include "backend/cpu/matmul_float.inl"
+#include "backend/cpu/compact_blocks.inl"
+#include "backend/cpu/matmul_compact.inl"
+#include "backend/cpu/repack.inl"
 // clang-format on
 #include "backend/cpu/add.inl"
 #include "backend/cpu/attention.inl"
 #include "backend/cpu/kv_cells.inl"
-#include "backend/cpu/matmul_float.inl"
 #include "backend/cpu/panel_pack.inl"
 #include "backend/cpu/quantize_activations.inl"
 #include "backend/cpu/rms_norm.inl"
 #include "backend/cpu/rope.inl"
 #include "backend/cpu/swiglu.inl"
 
-#define MINFER_FLOAT(type) {&matmul_rows_float<type>, &matmul_pack_float<type>, &matmul_panel_float, 64}
-#define MINFER_INTEGER(type) {&matmul_rows<type>, &matmul_pack<type>, &matmul_panel<type>, kPanelBlockBytes<type>}
+#define MINFER_FLOAT(type)                   \
+    {.rows = &matmul_rows_float<type>,       \
+     .repack = &repack_float<type>,          \
+     .compact = &matmul_compact_float<type>, \
+     .pack = &matmul_pack_float<type>,       \
+     .unpack = &unpack_float<type>,          \
+     .panel = &matmul_panel_float,           \
+     .panel_block_bytes = 64}
+#define MINFER_INTEGER(type)           \
+    {.rows = &matmul_rows<type>,       \
+     .repack = &repack<type>,          \
+     .compact = &matmul_compact<type>, \
+     .pack = &matmul_pack<type>,       \
+     .unpack = &unpack<type>,          \
+     .panel = &matmul_panel<type>,     \
+     .panel_block_bytes = kPanelBlockBytes<type>}
 #define MINFER_KERNELS(set_name, set_needs)                                                                            \
     {                                                                                                                  \
         .name = set_name, .needs = set_needs, .rms_norm_row = &rms_norm_row, .add_row = &add_row, .mul_row = &mul_row, \

@@ -7,6 +7,7 @@
 #endif
 #include <immintrin.h>
 
+#include "backend/cpu/compact.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/kernels_list.h"
 #include "backend/cpu/panel.h"

@@ -1,6 +1,7 @@
 // The kernels with AVX2, FMA and F16C. Compiled with those instructions: nothing here but the table leaves the file.
 #include <immintrin.h>
 
+#include "backend/cpu/compact.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/kernels_list.h"
 #include "backend/cpu/panel.h"
@@ -11,6 +12,7 @@ namespace {
 
 // clang-format off: the vectors first, then what is made of them.
 #include "backend/cpu/vec_avx2.h"
+#include "backend/cpu/vec_word_dots.h"
 #include "backend/cpu/weight_blocks.inl"
 #include "backend/cpu/matmul_quantized.inl"
 #include "backend/cpu/panel_block.inl"

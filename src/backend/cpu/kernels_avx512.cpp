@@ -7,6 +7,7 @@
 #endif
 #include <immintrin.h>
 
+#include "backend/cpu/compact.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/kernels_list.h"
 #include "backend/cpu/panel.h"
@@ -17,6 +18,7 @@ namespace {
 
 // clang-format off: the vectors first, then what is made of them.
 #include "backend/cpu/vec_avx512.h"
+#include "backend/cpu/vec_word_dots.h"
 #include "backend/cpu/weight_blocks.inl"
 #include "backend/cpu/matmul_quantized.inl"
 #include "backend/cpu/panel_block.inl"

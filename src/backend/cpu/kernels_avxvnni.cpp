@@ -2,6 +2,7 @@
 // the file.
 #include <immintrin.h>
 
+#include "backend/cpu/compact.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/kernels_list.h"
 #include "backend/cpu/panel.h"

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "backend/cpu/compact.h"
 #include "backend/cpu/panel.h"
 #include "backend/cpu/rows_in_parallel.h"
 #include "base/error.h"
@@ -16,6 +17,8 @@ namespace {
 
 // From this many tokens on, unpacking a panel costs less than reading the weights once a token does.
 constexpr size_t kPanelTokens = 4;
+// The same for compact panels, whose weights are read once for eight tokens without unpacking.
+constexpr size_t kUnpackTokens = 17;
 // What a thread unpacks at a time: read again for each few tokens, so it must stay in L2, and leave room there for
 // them.
 constexpr size_t kUnpackedBytes = 512 * 1024;
@@ -79,9 +82,20 @@ RowGroup row_group(const Weights& w, size_t row) {
     return {w.data + row * w.row_bytes, 0, 0, 1};
 }
 
+// The compact panel of the rows from `row` on, where there is one.
+const std::byte* compact_panel(const Weights& w, size_t row) {
+    if (!w.panels || w.n_out - row < kPanelRows) return nullptr;
+    return w.panels + row / kPanelRows * compact_bytes(w.type, w.n_in);
+}
+
 void multiply_rows(const MatmulKernels& kernels, const Weights& w, size_t row, size_t row_end, const Activations& x,
                    size_t n_token, std::span<float> out) {
     while (row < row_end) {
+        if (const std::byte* panel = compact_panel(w, row)) {
+            kernels.compact(panel, x, 0, n_token, out.data() + row, w.n_out);
+            row += kPanelRows;
+            continue;
+        }
         const RowGroup group = row_group(w, row);
         for (size_t t = 0; t < n_token; ++t) {
             float* to = out.data() + t * w.n_out + row;
@@ -109,7 +123,10 @@ void multiply_panels(const MatmulKernels& kernels, const Weights& w, size_t row,
     size_t n_panel = 0;
     for (size_t r = row; r < row_end; ++n_panel) {
         const RowGroup group = row_group(w, r);
-        kernels.pack(group.rows, group.row_bytes, w.n_in, scratch + n_panel * bytes);
+        if (const std::byte* panel = compact_panel(w, r))
+            kernels.unpack(panel, w.n_in, scratch + n_panel * bytes);
+        else
+            kernels.pack(group.rows, group.row_bytes, w.n_in, scratch + n_panel * bytes);
         r += group.count;
     }
     const size_t n_full = (row_end - row) / kPanelRows;
@@ -164,7 +181,7 @@ void matmul_shared(const Kernels& kernels, ThreadPool& pool, std::span<const Mat
         job.kernels = &kernels.matmul[weight_index(w.type)];
         const size_t block = panel_layout(w.type).block;
         job.x = {.x = x.data(), .n_in = n_in, .block = block};
-        job.panels = job.kernels->panel && n_token >= kPanelTokens;
+        job.panels = job.kernels->panel && n_token >= (w.panels ? kUnpackTokens : kPanelTokens);
         for (Integers& of : integers) {
             if (of.block != block) continue;
             of.needed = true;

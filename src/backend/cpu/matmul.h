@@ -1,5 +1,6 @@
-// out = x * W^T, for weights of any type in GGUF's layout. Rounding: docs/numerics.md, "Matrix multiplication": one
-// chain of fma an output, in ascending order, so the bits depend on neither kernels, threads nor the batch.
+// out = x * W^T, for weights of any type, as GGUF lays them out or as compact panels. Rounding: docs/numerics.md,
+// "Matrix multiplication": one chain of fma an output, in ascending order, so the bits depend on neither kernels,
+// threads nor the batch.
 #pragma once
 
 #include <span>

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend/cpu/compact_reference.h"
 #include "base/half.h"
 #include "quant/blocks.h"
 
@@ -17,10 +18,30 @@ T read(const std::byte* p) {
     return x;
 }
 
-template <class Decode>
-float float_chain(const std::byte* row, size_t bytes, const float* x, size_t n_in, Decode decode) {
+// Where weights come from: block b of a row in a file, or of a row in a compact panel.
+struct FileRow {
+    const std::byte* row;
+    template <class Block>
+    Block block(size_t b) const {
+        return read<Block>(row + b * sizeof(Block));
+    }
+};
+struct CompactRow {
+    gguf::TensorType type;
+    const std::byte* panel;
+    size_t row;
+    template <class Block>
+    Block block(size_t b) const {
+        std::byte bytes[sizeof(Block)];
+        read_compact_block(type, panel, b, row, bytes);
+        return read<Block>(bytes);
+    }
+};
+
+template <class Value, class Row, class Decode>
+float float_chain(const Row& row, const float* x, size_t n_in, Decode decode) {
     float acc = 0;
-    for (size_t i = 0; i < n_in; ++i) acc = std::fma(decode(row + i * bytes), x[i], acc);
+    for (size_t i = 0; i < n_in; ++i) acc = std::fma(decode(row.template block<Value>(i)), x[i], acc);
     return acc;
 }
 
@@ -140,33 +161,30 @@ Terms terms(const quant::BlockIQ4_XS& w, const int8_t* a) {
     return t;
 }
 
-template <class Block, size_t block>
-float integer_chain(const std::byte* row, const Activations& x, size_t token) {
+template <class Block, size_t block, class Row>
+float integer_chain(const Row& row, const Activations& x, size_t token) {
     const size_t n_block = x.n_in / block;
     float acc = 0;
     for (size_t b = 0; b < n_block; ++b) {
         const float d_a = x.d[token * n_block + b];
-        const Terms t = terms(read<Block>(row + b * sizeof(Block)), x.q + token * x.n_in + b * block);
+        const Terms t = terms(row.template block<Block>(b), x.q + token * x.n_in + b * block);
         acc = std::fma(t.d * d_a, float(t.sum), acc);
         if (t.has_m) acc = std::fma(t.m * d_a, t.m_negative ? -float(t.m_sum) : float(t.m_sum), acc);
     }
     return acc;
 }
 
-}  // namespace
-
-float dot_reference(gguf::TensorType type, const std::byte* row, const Activations& x, size_t token) {
+template <class Row>
+float dot(gguf::TensorType type, const Row& row, const Activations& x, size_t token) {
     using enum gguf::TensorType;
     const float* floats = x.x + token * x.n_in;
     switch (type) {
         case F32:
-            return float_chain(row, 4, floats, x.n_in, read<float>);
+            return float_chain<float>(row, floats, x.n_in, [](float w) { return w; });
         case F16:
-            return float_chain(row, 2, floats, x.n_in,
-                               [](const std::byte* p) { return f16_to_f32(read<uint16_t>(p)); });
+            return float_chain<uint16_t>(row, floats, x.n_in, f16_to_f32);
         case BF16:
-            return float_chain(row, 2, floats, x.n_in,
-                               [](const std::byte* p) { return bf16_to_f32(read<uint16_t>(p)); });
+            return float_chain<uint16_t>(row, floats, x.n_in, bf16_to_f32);
         case Q4_0:
             return integer_chain<quant::BlockQ4_0, 32>(row, x, token);
         case Q4_1:
@@ -194,6 +212,17 @@ float dot_reference(gguf::TensorType type, const std::byte* row, const Activatio
         default:
             return 0;  // weight_index() refused it before
     }
+}
+
+}  // namespace
+
+float dot_reference(gguf::TensorType type, const std::byte* row, const Activations& x, size_t token) {
+    return dot(type, FileRow{row}, x, token);
+}
+
+float dot_compact_reference(gguf::TensorType type, const std::byte* panel, size_t row, const Activations& x,
+                            size_t token) {
+    return dot(type, CompactRow{type, panel, row}, x, token);
 }
 
 }  // namespace minfer::cpu

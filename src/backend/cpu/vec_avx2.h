@@ -1,6 +1,7 @@
 // Sixteen lanes as two AVX2 registers, with FMA and F16C. The functions are those of vec_avx512.h, which describes
 // them; included by kernels_avx2.cpp only, in its unnamed namespace.
 constexpr int kTokensInteger = 2;  // 2 integer sums, 2 word sums and 2 float sums, of two registers each, out of 16
+constexpr int kTokensCompact = 2;
 constexpr int kTokensFloat = 6,
               kPanelsFloat = 1;  // 6 chains of two registers, a column and a broadcast of 16 registers
 constexpr int kQueriesAtOnce = 2;
@@ -150,6 +151,7 @@ inline VecI load_lanes(const uint8_t* p, const RowStride& stride) {
 }
 
 inline VecI operator&(VecI a, VecI b) { return {_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)}; }
+inline VecI operator^(VecI a, VecI b) { return {_mm256_xor_si256(a.low, b.low), _mm256_xor_si256(a.high, b.high)}; }
 inline VecI operator|(VecI a, VecI b) { return {_mm256_or_si256(a.low, b.low), _mm256_or_si256(a.high, b.high)}; }
 template <int n>
 inline VecI shift_right16(VecI a) {
@@ -166,6 +168,10 @@ inline VecI shift_right16_signed(VecI a) {
 template <int n>
 inline VecI shift_left32(VecI a) {
     return {_mm256_slli_epi32(a.low, n), _mm256_slli_epi32(a.high, n)};
+}
+template <int n>
+inline VecI shift_right32(VecI a) {
+    return {_mm256_srli_epi32(a.low, n), _mm256_srli_epi32(a.high, n)};
 }
 template <int n>
 inline VecI shift_right32_signed(VecI a) {
@@ -213,6 +219,10 @@ inline VecI multiply_low_words(VecI a, int b) {
             _mm256_mullo_epi16(a.high, _mm256_set1_epi16(short(b)))};
 }
 
+inline VecI multiply32(VecI a, VecI b) {
+    return {_mm256_mullo_epi32(a.low, b.low), _mm256_mullo_epi32(a.high, b.high)};
+}
+
 inline Vec to_float(VecI a) { return {_mm256_cvtepi32_ps(a.low), _mm256_cvtepi32_ps(a.high)}; }
 inline VecI to_integers(Vec a) { return {_mm256_cvtps_epi32(a.low), _mm256_cvtps_epi32(a.high)}; }
 inline Vec as_floats(VecI a) { return {_mm256_castsi256_ps(a.low), _mm256_castsi256_ps(a.high)}; }
@@ -227,6 +237,19 @@ inline Vec low_halves(VecI a) { return {_mm256_cvtph_ps(low_words(a.low)), _mm25
 inline Vec high_halves(VecI a) {
     return {_mm256_cvtph_ps(low_words(_mm256_srli_epi32(a.low, 16))),
             _mm256_cvtph_ps(low_words(_mm256_srli_epi32(a.high, 16)))};
+}
+inline Vec load_halves(const void* p) {
+    const auto* q = static_cast<const __m128i*>(p);
+    return {_mm256_cvtph_ps(_mm_loadu_si128(q)), _mm256_cvtph_ps(_mm_loadu_si128(q + 1))};
+}
+inline VecI load_words(const void* p) {
+    const auto* q = static_cast<const __m128i*>(p);
+    return {_mm256_cvtepu16_epi32(_mm_loadu_si128(q)), _mm256_cvtepu16_epi32(_mm_loadu_si128(q + 1))};
+}
+inline void store_low_words(VecI a, void* p) {
+    auto* q = static_cast<__m128i*>(p);
+    _mm_storeu_si128(q, low_words(a.low));
+    _mm_storeu_si128(q + 1, low_words(a.high));
 }
 inline Vec load_rows_f16(const uint8_t* p, size_t stride) {
     const __m128i a =

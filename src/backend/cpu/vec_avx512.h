@@ -7,6 +7,7 @@
 // NEON.
 constexpr int kTokensInteger = 4;  // tokens that a panel kernel takes at once: 4 integer sums, 4 word sums and 4 float
                                    // sums fit 32 registers beside the weights
+constexpr int kTokensCompact = 8;  // ... or 8 straight from a compact panel, with no word sums
 constexpr int kTokensFloat = 12, kPanelsFloat = 2;  // 24 chains, two columns and a broadcast of 32 registers
 constexpr int kQueriesAtOnce = 4;                   // with 2 vectors of keys or 4 of values: 8 or 16 chains
 constexpr int kValuesAtOnce = 4;
@@ -145,6 +146,10 @@ inline VecI shift_left32(VecI a) {
     return {_mm512_slli_epi32(a.v, n)};
 }
 template <int n>
+inline VecI shift_right32(VecI a) {
+    return {_mm512_srli_epi32(a.v, n)};
+}
+template <int n>
 inline VecI shift_right32_signed(VecI a) {
     return {_mm512_srai_epi32(a.v, n)};
 }
@@ -173,6 +178,9 @@ inline VecI multiply_low_words(VecI a, VecI b) { return {_mm512_mullo_epi16(a.v,
 // Words times b.
 inline VecI multiply_low_words(VecI a, int b) { return {_mm512_mullo_epi16(a.v, _mm512_set1_epi16(short(b)))}; }
 
+// int32: the low half of the products.
+inline VecI multiply32(VecI a, VecI b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
+
 inline Vec to_float(VecI a) { return {_mm512_cvtepi32_ps(a.v)}; }
 inline VecI to_integers(Vec a) { return {_mm512_cvtps_epi32(a.v)}; }  // ties to even
 inline Vec as_floats(VecI a) { return {_mm512_castsi512_ps(a.v)}; }
@@ -180,6 +188,15 @@ inline VecI as_integers(Vec a) { return {_mm512_castps_si512(a.v)}; }
 // The halves in the low, or high, two bytes of each lane.
 inline Vec low_halves(VecI a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
 inline Vec high_halves(VecI a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a.v, 16)))}; }
+// 16 halves, or bfloat16, or words without sign, that lie side by side.
+inline Vec load_halves(const void* p) { return {_mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)))}; }
+inline VecI load_words(const void* p) {
+    return {_mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p)))};
+}
+// The low word of each lane, side by side.
+inline void store_low_words(VecI a, void* p) {
+    _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a.v));
+}
 // Quarter i: the 4 halves at p + 4 i * stride, as floats.
 inline Vec load_rows_f16(const uint8_t* p, size_t stride) {
     const __m128i a =

@@ -1,4 +1,4 @@
-// A weight matrix as a GGUF file holds it.
+// A weight matrix as a GGUF file holds it, and perhaps once more as the kernels like it best.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,9 @@ struct Weights {
     size_t n_in = 0, n_out = 0;
     size_t row_bytes = 0;
     const std::byte* data = nullptr;
+    // The first n_out / 16 * 16 rows as compact panels (compact.h), compact_bytes() each, one after the other; or null.
+    // Borrowed; 64-aligned.
+    const std::byte* panels = nullptr;
 };
 
 // The types the CPU multiplies by: F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS.

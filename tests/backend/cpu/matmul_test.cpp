@@ -5,6 +5,7 @@
 #include "backend/cpu/matmul_reference.h"
 #include "base/error.h"
 #include "random_weights.h"
+#include "repacked.h"
 
 namespace minfer::cpu::test {
 namespace {
@@ -26,12 +27,17 @@ std::vector<float> activations(size_t n_token, size_t n_in, uint64_t seed, float
     return x;
 }
 
+// From the rows as they are, and from compact panels, which must give the same.
 std::vector<float> run(const Kernels& kernels, int n_threads, const Weights& w, const std::vector<float>& x) {
     const Guarded<float> guarded{std::span<const float>(x)};
-    const Guarded<float> out(x.size() / w.n_in * w.n_out);
+    const Guarded<float> out(x.size() / w.n_in * w.n_out), from_panels(out.size());
     ThreadPool pool(n_threads);
     Scratch scratch;
     matmul(kernels, pool, w, guarded.span(), out.span(), scratch);
+    const Repacked compact(w);
+    matmul(kernels, pool, compact.weights(), guarded.span(), from_panels.span(), scratch);
+    EXPECT_EQ(bits(from_panels.span()), bits(out.span()))
+        << "compact panels, " << gguf::type_name(w.type) << " " << w.n_out << " x " << w.n_in;
     return {out.begin(), out.end()};
 }
 

@@ -9,6 +9,7 @@
 #include "backend/cpu/rope.h"
 #include "backend/cpu/swiglu.h"
 #include "random_weights.h"
+#include "repacked.h"
 
 namespace minfer::cpu::test {
 namespace {
@@ -28,6 +29,8 @@ TEST_P(EachKernels, HasTheRecordedBits) {
         std::vector<float> out(7 * 40);
         matmul(kernels(), pool, w.weights(), values(7 * 768, 12, 3), out, scratch);
         found["matmul " + std::string(gguf::type_name(type))] = digest(out);
+        matmul(kernels(), pool, Repacked(w.weights()).weights(), values(7 * 768, 12, 3), out, scratch);
+        EXPECT_EQ(digest(out), found["matmul " + std::string(gguf::type_name(type))]) << "compact";
     }
     std::vector<float> out(3000);
     rms_norm(kernels(), pool, values(3000, 1, 5), values(1000, 2, 1), 1e-5f, out);
