@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "backend/cpu/backend.h"
 #include "backend/cpu/kernels.h"
@@ -38,7 +39,10 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
     apply_environment(features);
     const cpu::Kernels& kernels = cpu::choose_kernels(features);
     kernels_name_ = kernels.name;
-    backends_.push_back(std::make_unique<cpu::CpuBackend>(kernels, *threads_));
+    cpu::RepackOptions repack;
+    repack.enabled = options.repack;
+    repack.repacked = [this](std::span<const std::byte> rows, size_t n_bytes) { repacked(rows, n_bytes); };
+    backends_.push_back(std::make_unique<cpu::CpuBackend>(kernels, *threads_, std::move(repack)));
     sequences_.emplace(int32_t(n_ctx), int32_t(options.n_sequence));
     std::vector<backend::Backend*> by_priority;
     for (const auto& backend : backends_) by_priority.push_back(backend.get());
@@ -50,9 +54,18 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
         by_priority, model_->weights(), layout,
         [this](const graph::GraphParams& params) { return model_->build_graph(params); },
         runtime::Scheduler::Options{.fusion = options.fusion});
+    // The graph of a decode step multiplies by every matrix. So the weights are ready now, and not with the first
+    // token.
+    if (options.repack) prepare();
 }
 
 Engine::~Engine() = default;
+
+void Engine::repacked(std::span<const std::byte> rows, size_t n_bytes) {
+    file_.release(rows);
+    n_bytes_loaded_ += rows.size();
+    if (options_.on_loading) options_.on_loading(n_bytes_loaded_, n_bytes);
+}
 
 const tokenizer::Tokenizer& Engine::tokenizer() {
     if (!tokenizer_) tokenizer_.emplace(tokenizer::Tokenizer::from_gguf(file_));

@@ -30,6 +30,12 @@ struct EngineOptions {
     std::optional<kv::CellType> cell_type =
         {};  // how cells keep their numbers; nothing: kv::cell_type_from_environment
     runtime::FusionOptions fusion = runtime::FusionOptions::from_environment();
+    // Weights are copied from the file into the layout that the kernels read fastest, and the file's pages let go.
+    // Without, they are read from the mapped file, which other processes may share. The same bits either way.
+    bool repack = true;
+    // Told of the bytes of weights done so far, and of all, while they are repacked. Called from any thread, one call
+    // at a time.
+    std::function<void(size_t done, size_t total)> on_loading = {};
 };
 
 constexpr size_t kDefaultContext = 4096;
@@ -100,6 +106,7 @@ class Engine {
     std::string decode_graph_dot();
 
   private:
+    void repacked(std::span<const std::byte> rows, size_t n_bytes);
     void check(const Batch& batch) const;
     graph::GraphParams decode_params() const;
     void run_pass(std::span<const BatchToken> tokens, size_t first, const LogitsSink& sink);
@@ -114,6 +121,7 @@ class Engine {
     std::vector<std::unique_ptr<backend::Backend>> backends_;
     std::optional<kv::Sequences> sequences_;
     std::unique_ptr<runtime::Scheduler> scheduler_;
+    size_t n_bytes_loaded_ = 0;
     BatchInputs inputs_;
     std::vector<size_t> rows_;
 };

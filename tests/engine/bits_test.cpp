@@ -37,7 +37,7 @@ std::vector<TokenId> some_tokens(uint32_t seed, size_t n) {
     return ids;
 }
 
-enum class Set { Scalar, Avx2, Best };
+enum class Set { Scalar, Avx2, Avx512, Best };
 
 struct Setting {
     Set set = Set::Best;
@@ -45,6 +45,7 @@ struct Setting {
     size_t n_batch = 512;
     std::string no_fusion = "";
     kv::CellType cells = kv::CellType::F32;
+    bool repack = true;
 };
 
 EngineOptions options(const Setting& s, size_t n_sequence = 1) {
@@ -53,7 +54,8 @@ EngineOptions options(const Setting& s, size_t n_sequence = 1) {
             .n_sequence = n_sequence,
             .n_threads = s.n_threads,
             .cell_type = s.cells,
-            .fusion = runtime::FusionOptions::without(s.no_fusion)};
+            .fusion = runtime::FusionOptions::without(s.no_fusion),
+            .repack = s.repack};
 }
 
 using Bits = std::vector<uint32_t>;
@@ -61,7 +63,8 @@ using Bits = std::vector<uint32_t>;
 // The logits after each token, those of token t at t * n_vocab.
 Bits run(const std::filesystem::path& path, const Setting& s) {
     const test::ScopedEnvironment avx2("MINFER_NO_AVX2", s.set == Set::Scalar ? "1" : "");
-    const test::ScopedEnvironment avx512("MINFER_NO_AVX512", s.set != Set::Best ? "1" : "");
+    const test::ScopedEnvironment avx512("MINFER_NO_AVX512", s.set <= Set::Avx2 ? "1" : "");
+    const test::ScopedEnvironment vnni("MINFER_NO_VNNI", s.set <= Set::Avx512 ? "1" : "");
     Engine engine(path.string(), options(s));
     Batch batch;
     for (const TokenId id : some_tokens(1, kTokens)) batch.push_back({id, 0, true});
@@ -96,22 +99,24 @@ class EachType : public testing::TestWithParam<gguf::TensorType> {
         test::TinyShape shape = kShape;
         shape.type = GetParam();
         test::tiny_file(kArchitectures[size_t(GetParam()) % 3], shape).write(path());
-        reference_ = run(path(), {.set = Set::Scalar});
+        reference_ = run(path(), {.set = Set::Scalar, .repack = false});
         ASSERT_EQ(reference_.size(), kTokens * kShape.n_vocab);
     }
 
     std::filesystem::path path() const { return folder_ / "model.gguf"; }
 
     test::TemporaryFolder folder_;
-    Bits reference_;  // scalar kernels, one thread, in one piece, alone
+    Bits reference_;  // scalar kernels, one thread, in one piece, alone, weights as in the file
 };
 
 TEST_P(EachType, SameOnEachInstructionSet) {
     const CpuFeatures cpu = detect_cpu_features();
-    EXPECT_EQ(reference_, run(path(), {.set = Set::Avx2}));
-    EXPECT_EQ(reference_, run(path(), {.set = Set::Best}));
+    for (const bool repack : {false, true})
+        for (const Set set : {Set::Avx2, Set::Avx512, Set::Best})
+            EXPECT_EQ(reference_, run(path(), {.set = set, .repack = repack})) << int(set) << " " << repack;
     EXPECT_EQ(reference_, run(path(), {.set = Set::Scalar, .n_threads = 2, .n_batch = 5}));
-    if (!cpu.avx2 || !cpu.avx512bw) GTEST_SKIP() << "this CPU lacks AVX2 or AVX-512, so fewer sets were compared";
+    if (!cpu.avx2 || !cpu.avx512vnni)
+        GTEST_SKIP() << "this CPU lacks AVX2 or AVX-512 VNNI, so fewer sets were compared";
 }
 
 TEST_P(EachType, SameWithAnyThreadsAndChunks) {
