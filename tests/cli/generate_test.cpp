@@ -266,6 +266,9 @@ TEST_F(RunModel, LogitsAreRowsOfFloats) {
     const std::string all = test::read_file(out);
     constexpr size_t kRow = 258 * sizeof(float);
     ASSERT_EQ(all.size(), 5 * kRow);
+    done = minfer({"logits", model(), "--tokens", folder_ / "ids.txt", "--out", out, "--no-repack"});
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_EQ(test::read_file(out), all);
     done = minfer({"logits", model(), "--tokens", folder_ / "ids.txt", "--out", out, "--positions", "1,4", "--n-batch",
                    "2", "-t", "2"});
     EXPECT_EQ(done.status, 0) << done.err;

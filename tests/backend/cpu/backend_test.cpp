@@ -126,6 +126,8 @@ TEST_P(CpuBackendBits, DependOnNothingButModelAndTokens) {
             ThreadPool pool(n_threads);
             CpuBackend cpu(*kernels, pool);
             const auto name = std::string(kernels->name) + ", threads " + std::to_string(n_threads);
+            CpuBackend repacking(*kernels, pool, {.enabled = true});
+            EXPECT_TRUE(logits(model, repacking, ids, {.chunk = 30}) == expected) << name << ", repacked";
             EXPECT_TRUE(logits(model, cpu, ids, {.cells = 2}) == expected) << name;
             if (kernels == &scalar_kernels()) continue;
             EXPECT_TRUE(logits(model, cpu, ids, {.chunk = 7, .fusion = kUnfused}) == expected)
