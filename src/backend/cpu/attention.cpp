@@ -57,6 +57,8 @@ size_t tiles(const VisibleCells& visible) { return (visible.n_visible + kAttenti
 
 // Queries that go through a tile together: their results and a tile of keys and of values fit L1.
 constexpr size_t kBlockQueries = 32;
+// Queries between two looks ahead: a request for some rows of the next tile must not fill the core's queue of loads.
+constexpr size_t kStepQueries = 4;
 // From this many on, scores with a lane a key save more than turning the keys costs.
 constexpr size_t kAcrossQueries = 12;
 
@@ -121,11 +123,14 @@ struct Job {
         return (token * shape.n_head + head_kv * group() + g) * shape.head_dim;
     }
 
-    void run_tile(const TileReader& tile, size_t n_query, const Workspace& w) const {
-        const bool turn = kernels.attention_across && n_query >= kAcrossQueries;
-        if (turn) kernels.attention_across(tile.k(), tile.n_key(), shape.head_dim, w.across);
-        kernels.attention_tile(w.queries, n_query, tile.k(), tile.v(), turn ? w.across : nullptr, shape.head_dim,
-                               shape.scale);
+    // The tile's keys with a lane a key, where so many queries make that worth while; else null.
+    const float* turn(const TileReader& tile, size_t n_query, const Workspace& w) const {
+        if (!kernels.attention_across || n_query < kAcrossQueries) return nullptr;
+        kernels.attention_across(tile.k(), tile.n_key(), shape.head_dim, w.across);
+        return w.across;
+    }
+    void run_tile(const TileReader& tile, std::span<const TileQuery> queries, const float* across) const {
+        kernels.attention_tile(queries.data(), queries.size(), tile.k(), tile.v(), across, shape.head_dim, shape.scale);
     }
 
     // All tiles of the tokens of a block, for the query heads that share a key head.
@@ -144,7 +149,7 @@ struct Job {
                                           i == 0 ? out.data() + at(t, head_kv, g) : w.tile_out + n_query * dim,
                                           &w.results[n_query]};
             tile.read(cells_of(last, i), head_kv);
-            run_tile(tile, n_query, w);
+            run_tile(tile, {w.queries, n_query}, turn(tile, n_query, w));
             const size_t skipped = (first - block.begin) * group();
             for (size_t n = 0; n < n_query; ++n) {
                 TileResult& total = w.totals[skipped + n];
@@ -161,67 +166,77 @@ struct Job {
     }
 };
 
-}  // namespace
-
-void attention(const Kernels& kernels, ThreadPool& pool, const AttentionShape& shape, std::span<const float> q,
-               const KvCells& kv, std::span<const VisibleCells> visible, std::span<float> out, Scratch& scratch) {
-    const size_t most = check(shape, q, kv, visible, out);
-    const size_t n_token = visible.size(), dim = shape.head_dim, n_head = shape.n_head;
-    if (n_token == 0) return;
-    const Job job{kernels, shape, q, visible, out};
-    const size_t group = job.group(), n_threads = size_t(pool.size());
-    const bool alone = n_threads == 1 || n_token * n_head * most * dim < kAloneProducts;
-
-    if (!alone && n_token * shape.n_head_kv < 2 * n_threads) {
-        // Too few queries to go round: each tile is work of its own, and the merges come after all of them.
-        const size_t n_tile = (most + kAttentionTile - 1) / kAttentionTile;
-        const size_t n_result = n_token * n_head * n_tile;
-        const size_t thread_bytes = Workspace::bytes(kv.type, group, dim);
-        const size_t result_bytes = aligned(n_result * sizeof(TileResult));
-        std::byte* const bytes =
-            scratch.take(thread_bytes * n_threads + result_bytes + n_result * dim * sizeof(float)).data();
-        auto* const results = reinterpret_cast<TileResult*>(bytes + thread_bytes * n_threads);
-        // [n_token][n_head][n_tile][dim]
-        auto* const tile_out = reinterpret_cast<float*>(bytes + thread_bytes * n_threads + result_bytes);
-        WorkQueue queue(n_token * shape.n_head_kv * n_tile, 1);
-        pool.parallel([&](int thread, int) {
-            const Workspace w(kv.type, bytes + thread_bytes * size_t(thread), group, dim);
-            TileReader tile(kernels, kv, shape.n_head_kv, dim, w.reader);
-            while (const WorkQueue::Piece piece = queue.next()) {
-                const size_t item = piece.begin / n_tile, i = piece.begin % n_tile;
-                const size_t t = item / shape.n_head_kv, head_kv = item % shape.n_head_kv;
+// For few queries: each tile is work of its own, and the merges come after all of them.
+void attend_by_tiles(const Job& job, const KvCells& kv, size_t most, ThreadPool& pool, Scratch& scratch) {
+    const auto& [kernels, shape, q, visible, out] = job;
+    const size_t n_token = visible.size(), dim = shape.head_dim, n_head = shape.n_head, group = job.group();
+    const size_t n_threads = size_t(pool.size());
+    const size_t n_tile = (most + kAttentionTile - 1) / kAttentionTile;
+    const size_t n_result = n_token * n_head * n_tile;
+    const size_t thread_bytes = Workspace::bytes(kv.type, group, dim);
+    const size_t result_bytes = aligned(n_result * sizeof(TileResult));
+    std::byte* const bytes =
+        scratch.take(thread_bytes * n_threads + result_bytes + n_result * dim * sizeof(float)).data();
+    auto* const results = reinterpret_cast<TileResult*>(bytes + thread_bytes * n_threads);
+    // [n_token][n_head][n_tile][dim]
+    auto* const tile_out = reinterpret_cast<float*>(bytes + thread_bytes * n_threads + result_bytes);
+    // A thread takes some tiles in a row, and all key heads of a tile, for they lie side by side in its cells;
+    // while it works on one tile, the next is on its way from memory.
+    const size_t n_row = std::max<size_t>(1, n_token * n_tile / (8 * n_threads));
+    WorkQueue queue(n_token * n_tile, n_row);
+    pool.parallel([&](int thread, int) {
+        const Workspace w(kv.type, bytes + thread_bytes * size_t(thread), group, dim);
+        TileReader tile(kernels, kv, shape.n_head_kv, dim, w.reader);
+        while (const WorkQueue::Piece piece = queue.next())
+            for (size_t item = piece.begin; item < piece.end; ++item) {
+                const size_t t = item / n_tile, i = item % n_tile;
                 if (i >= tiles(visible[t])) continue;
-                tile.read(cells_of(visible[t], i), head_kv);
-                for (size_t g = 0; g < group; ++g) {
-                    const size_t result = (t * n_head + head_kv * group + g) * n_tile + i;
-                    w.queries[g] = {q.data() + job.at(t, head_kv, g), tile.n_key(), tile_out + result * dim,
-                                    &results[result]};
+                std::span<const int32_t> next;
+                if (item + 1 < piece.end && i + 1 < tiles(visible[t])) next = cells_of(visible[t], i + 1);
+                const size_t n_step = shape.n_head_kv * ((group + kStepQueries - 1) / kStepQueries);
+                size_t step = 0;
+                for (size_t head_kv = 0; head_kv < shape.n_head_kv; ++head_kv) {
+                    tile.read(cells_of(visible[t], i), head_kv);
+                    for (size_t g = 0; g < group; ++g) {
+                        const size_t result = (t * n_head + head_kv * group + g) * n_tile + i;
+                        w.queries[g] = {q.data() + job.at(t, head_kv, g), tile.n_key(), tile_out + result * dim,
+                                        &results[result]};
+                    }
+                    const float* const across = job.turn(tile, group, w);
+                    for (size_t g = 0; g < group; g += kStepQueries, ++step) {
+                        const size_t begin = next.size() * step / n_step, end = next.size() * (step + 1) / n_step;
+                        tile.prefetch(next.subspan(begin, end - begin));
+                        job.run_tile(tile, {w.queries + g, std::min(kStepQueries, group - g)}, across);
+                    }
                 }
-                job.run_tile(tile, group, w);
             }
-        });
-        rows_in_parallel(pool, n_token * n_head, n_tile * dim, [&](size_t h) {
-            float* const to = out.data() + h * dim;
-            const size_t at = h * n_tile;
-            TileResult total = results[at];
-            std::copy_n(tile_out + at * dim, dim, to);
-            for (size_t i = 1; i < tiles(visible[h / n_head]); ++i)
-                kernels.attention_merge(&total, to, results[at + i], tile_out + (at + i) * dim, dim);
-            kernels.attention_finish(total.sum, to, dim);
-        });
-        return;
-    }
+    });
+    rows_in_parallel(pool, n_token * n_head, n_tile * dim, [&](size_t h) {
+        float* const to = out.data() + h * dim;
+        const size_t at = h * n_tile;
+        TileResult total = results[at];
+        std::copy_n(tile_out + at * dim, dim, to);
+        for (size_t i = 1; i < tiles(visible[h / n_head]); ++i)
+            kernels.attention_merge(&total, to, results[at + i], tile_out + (at + i) * dim, dim);
+        kernels.attention_finish(total.sum, to, dim);
+    });
+}
 
-    // A thread takes a block of tokens and a key head; several items a thread, so that one that is late takes fewer.
+// For many: a thread takes a block of tokens and a key head; several items a thread, so that one that is late takes
+// fewer. `alone`: the work is too little to wake the others for.
+void attend_by_blocks(const Job& job, const KvCells& kv, bool alone, ThreadPool& pool, Scratch& scratch) {
+    const AttentionShape& shape = job.shape;
+    const size_t n_token = job.visible.size(), dim = shape.head_dim, group = job.group();
+    const size_t n_threads = size_t(pool.size());
     const size_t block_tokens =
         std::clamp<size_t>(n_token * shape.n_head_kv / (4 * n_threads), 1, std::max<size_t>(1, kBlockQueries / group));
     const size_t thread_bytes = Workspace::bytes(kv.type, block_tokens * group, dim);
     std::byte* const bytes = scratch.take(thread_bytes * n_threads + n_token * sizeof(TokenBlock)).data();
     auto* const blocks = reinterpret_cast<TokenBlock*>(bytes + thread_bytes * n_threads);
-    WorkQueue queue(make_blocks(visible, block_tokens, blocks) * shape.n_head_kv, 1);
+    WorkQueue queue(make_blocks(job.visible, block_tokens, blocks) * shape.n_head_kv, 1);
     const auto work = [&](int thread, int) {
         const Workspace w(kv.type, bytes + thread_bytes * size_t(thread), block_tokens * group, dim);
-        TileReader tile(kernels, kv, shape.n_head_kv, dim, w.reader);
+        TileReader tile(job.kernels, kv, shape.n_head_kv, dim, w.reader);
         while (const WorkQueue::Piece piece = queue.next())
             job.run_block(blocks[piece.begin / shape.n_head_kv], piece.begin % shape.n_head_kv, tile, w);
     };
@@ -229,6 +244,20 @@ void attention(const Kernels& kernels, ThreadPool& pool, const AttentionShape& s
         work(0, 1);
     else
         pool.parallel(work);
+}
+
+}  // namespace
+
+void attention(const Kernels& kernels, ThreadPool& pool, const AttentionShape& shape, std::span<const float> q,
+               const KvCells& kv, std::span<const VisibleCells> visible, std::span<float> out, Scratch& scratch) {
+    const size_t most = check(shape, q, kv, visible, out);
+    if (visible.empty()) return;
+    const Job job{kernels, shape, q, visible, out};
+    const bool alone = pool.size() == 1 || visible.size() * shape.n_head * most * shape.head_dim < kAloneProducts;
+    if (!alone && visible.size() * shape.n_head_kv < 2 * size_t(pool.size()))
+        attend_by_tiles(job, kv, most, pool, scratch);
+    else
+        attend_by_blocks(job, kv, alone, pool, scratch);
 }
 
 }  // namespace minfer::cpu

@@ -93,4 +93,12 @@ void TileReader::read(std::span<const int32_t> cells, size_t head) {
     }
 }
 
+void TileReader::prefetch(std::span<const int32_t> cells) const {
+    constexpr size_t kLine = 64;
+    for (const int32_t cell : cells)
+        for (const std::byte* region : {cells_.k, cells_.v})
+            for (size_t i = 0; i < row_bytes_; i += kLine)
+                __builtin_prefetch(region + size_t(cell) * row_bytes_ + i, 0, 2);  // for L2: L1 has work at hand
+}
+
 }  // namespace minfer::cpu

@@ -51,6 +51,9 @@ class TileReader {
     // The rows of key head `head` of these cells, at most kAttentionTile.
     void read(std::span<const int32_t> cells, size_t head);
 
+    // Asks for the rows of all heads of these cells, so that they are nearer when they are read.
+    void prefetch(std::span<const int32_t> cells) const;
+
     const float* const* k() const { return k_; }  // [n_key] rows of head_dim floats; valid until the next read
     const float* const* v() const { return v_; }
     size_t n_key() const { return n_key_; }
