@@ -258,10 +258,6 @@ inline Vec load_rows_f16(const uint8_t* p, size_t stride) {
                                          _mm_loadl_epi64((const __m128i*)(p + 12 * stride)));
     return {_mm256_cvtph_ps(a), _mm256_cvtph_ps(b)};
 }
-inline Vec load_halves(const void* p) {
-    const auto* halves = static_cast<const __m128i*>(p);
-    return {_mm256_cvtph_ps(_mm_loadu_si128(halves)), _mm256_cvtph_ps(_mm_loadu_si128(halves + 1))};
-}
 inline void store_halves(Vec x, void* p) {
     auto* halves = static_cast<__m128i*>(p);
     _mm_storeu_si128(halves, _mm256_cvtps_ph(x.low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

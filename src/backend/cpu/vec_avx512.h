@@ -205,11 +205,11 @@ inline Vec load_rows_f16(const uint8_t* p, size_t stride) {
                                          _mm_loadl_epi64((const __m128i*)(p + 12 * stride)));
     return {_mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1))};
 }
-// 16 halves at p, and 16 signed bytes, as floats; no alignment.
-inline Vec load_halves(const void* p) { return {_mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)))}; }
+// 16 halves, side by side.
 inline void store_halves(Vec x, void* p) {
     _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
+// 16 signed bytes that lie side by side, as floats.
 inline Vec load_signed_bytes(const void* p) {
     return to_float(VecI{_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)))});
 }
