@@ -221,11 +221,19 @@ void AtomicFile::flush() {
 void AtomicFile::publish() {
     const std::string destination = link_target(path_);
     if (temporary_.empty()) {
-        // A link cannot replace a file and a rename can, so the file passes through a temporary name.
-        std::string name = fmt::format("{}.{}.tmp", destination, random_suffix());
         const std::string self = fmt::format("/proc/self/fd/{}", fd_.get());
-        if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0)
-            throw IoError(path_, "name", errno);
+        const auto link_to = [&](const std::string& name) {
+            return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+        };
+        if (link_to(destination)) {
+            published_ = true;
+            fd_.close();
+            return;
+        }
+        // A link cannot replace a file and a rename can, so the file passes through a temporary name.
+        if (errno != EEXIST) throw IoError(path_, "name", errno);
+        std::string name = fmt::format("{}.{}.tmp", destination, random_suffix());
+        if (!link_to(name)) throw IoError(path_, "name", errno);
         temporary_ = std::move(name);
     }
     if (rename(temporary_.c_str(), destination.c_str()) != 0) throw IoError(path_, "rename onto", errno);

@@ -24,7 +24,6 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 std::vector<std::string> files_in(const fs::path& folder) {
@@ -276,7 +275,7 @@ TEST_F(SplitMerge, KilledAtRandomMoments) {
             // The parts get their names when all are written: one that is there is whole.
             const auto left = files_in(folder);
             for (const std::string& name : left)
-                ASSERT_EQ(test::read_file(folder + "/" + name), test::read_file(path("whole") + "/" + name)) << round;
+                ASSERT_EQ(test::read_file(fs::path(folder) / name), test::read_file(fs::path(path("whole")) / name));
             unfinished += left.empty();
         } else {
             ASSERT_THAT(files_in(folder), SizeIs(7)) << round;
