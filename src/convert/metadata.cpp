@@ -118,7 +118,6 @@ Metadata model_metadata(const ModelConfig& config) {
 }
 
 Metadata pooling_metadata(const std::filesystem::path& folder, Architecture architecture) {
-    namespace fs = std::filesystem;
     if (architecture == Architecture::Llama || !is_there(folder / "modules.json")) return {};
     const std::string path = (folder / "modules.json").string();
     const Json modules = parse_json(read_text_file(path, kMaxConfigBytes), path);

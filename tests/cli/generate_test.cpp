@@ -221,7 +221,9 @@ TEST_F(RunModel, ControlCStopsInOrder) {
 }
 
 TEST_F(RunModel, ControlCStopsPerplexityInOrder) {
-    test::write_file(folder_ / "text.txt", std::string(30'000'000, 'a'));  // hours of it
+    std::string text;
+    text.resize(30'000'000, 'a');  // hours of it
+    test::write_file(folder_ / "text.txt", text);
     const test::Finished done = test::run({"timeout", "--preserve-status", "-s", "INT", "4", test::binary(),
                                            "perplexity", model(), folder_ / "text.txt", "--json", "-t", "1"});
     EXPECT_EQ(done.status, 130);
