@@ -112,8 +112,7 @@ double sin_of_quadrant(const Reduced& x, int64_t shift) {
 }
 
 bool has_fma() {
-    CpuFeatures features = detect_cpu_features();
-    apply_environment(features);
+    const CpuFeatures features = usable_cpu_features();
     return features.avx2 && features.fma;
 }
 #endif

@@ -133,4 +133,10 @@ void apply_environment(CpuFeatures& f) {
     if (set_in_environment("MINFER_NO_NEON")) f.neon = f.neon_dotprod = f.neon_i8mm = false;
 }
 
+CpuFeatures usable_cpu_features() {
+    CpuFeatures features = detect_cpu_features();
+    apply_environment(features);
+    return features;
+}
+
 }  // namespace minfer

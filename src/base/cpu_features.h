@@ -33,4 +33,7 @@ CpuFeatures detect_cpu_features();
 // empty word or 0.
 void apply_environment(CpuFeatures& features);
 
+// What there is and the environment allows.
+CpuFeatures usable_cpu_features();
+
 }  // namespace minfer

@@ -80,8 +80,7 @@ double median(std::vector<double> values) {
 // The peaks of the units that the kernels in use have at their disposal.
 struct Peaks {
     explicit Peaks(ThreadPool& pool) {
-        CpuFeatures features = detect_cpu_features();
-        apply_environment(features);
+        const CpuFeatures features = usable_cpu_features();
         const cpu::MultiplyAddUnit& i = cpu::best_unit(cpu::integer_units(), features);
         const cpu::MultiplyAddUnit& f = cpu::best_unit(cpu::float_units(), features);
         integer_unit = i.name;

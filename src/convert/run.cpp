@@ -174,9 +174,7 @@ class Converter {
 }  // namespace
 
 void Conversion::run(const std::function<void(const PlannedTensor&, uint64_t)>& report) {
-    CpuFeatures cpu = detect_cpu_features();
-    apply_environment(cpu);
-    const ValueKernels& kernels = choose_value_kernels(cpu);
+    const ValueKernels& kernels = choose_value_kernels(usable_cpu_features());
     writer_.begin();
     Pieces pieces(tensors_, writer_, report);
     ThreadPool(kThreads).parallel([&](int, int) {

@@ -35,9 +35,7 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
     const size_t n_ctx =
         options.n_ctx ? options.n_ctx : std::min(kDefaultContext, model_->hyperparameters().n_ctx_train);
     threads_ = std::make_unique<ThreadPool>(options.n_threads);
-    CpuFeatures features = detect_cpu_features();
-    apply_environment(features);
-    const cpu::Kernels& kernels = cpu::choose_kernels(features);
+    const cpu::Kernels& kernels = cpu::choose_kernels(usable_cpu_features());
     kernels_name_ = kernels.name;
     cpu::RepackOptions repack;
     repack.enabled = options.repack;

@@ -41,11 +41,7 @@ const EncoderSet& choose_encoder_set(const CpuFeatures& cpu, std::string_view na
 }
 
 const EncoderSet& default_encoder_set() {
-    static const EncoderSet& set = []() -> const EncoderSet& {
-        CpuFeatures cpu = detect_cpu_features();
-        apply_environment(cpu);
-        return choose_encoder_set(cpu);
-    }();
+    static const EncoderSet& set = choose_encoder_set(usable_cpu_features());
     return set;
 }
 
