@@ -1,7 +1,5 @@
 #include "backend/cpu/peaks.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -106,16 +104,17 @@ double multiply_adds_per_second(const MultiplyAddUnit& unit, ThreadPool& pool) {
 }
 
 ReadProbe::ReadProbe(size_t n_bytes, ThreadPool& pool)
-    : pool_(pool),
-      n_words_(n_bytes / sizeof(uint64_t)),
-      words_(static_cast<uint64_t*>(::operator new[](n_words_ * sizeof(uint64_t), std::align_val_t(kAlignment)))) {
-#if defined(MADV_HUGEPAGE)
-    madvise(words_.get(), n_words_ * sizeof(uint64_t), MADV_HUGEPAGE);  // a hint: its failure changes nothing
-#endif
+    : pool_(pool), pages_(n_bytes), words_(reinterpret_cast<uint64_t*>(pages_.data()), n_bytes / sizeof(uint64_t)) {
     pool_.parallel([&](int thread, int n) {  // written by the thread that reads it, so that its memory is the nearest
-        const size_t begin = n_words_ * size_t(thread) / size_t(n), end = n_words_ * size_t(thread + 1) / size_t(n);
-        for (size_t i = begin; i < end; ++i) words_[i] = i;
+        const std::span<uint64_t> words = share(thread, n);
+        for (size_t i = 0; i < words.size(); ++i) words[i] = i;
     });
+}
+
+std::span<uint64_t> ReadProbe::share(int thread, int n) const {
+    const size_t begin = words_.size() * size_t(thread) / size_t(n),
+                 end = words_.size() * size_t(thread + 1) / size_t(n);
+    return words_.subspan(begin, end - begin);
 }
 
 double ReadProbe::bytes_per_second() { return std::max(one_pass(), one_pass()); }
@@ -123,15 +122,15 @@ double ReadProbe::bytes_per_second() { return std::max(one_pass(), one_pass()); 
 double ReadProbe::one_pass() {
     const Clock::time_point start = Clock::now();
     pool_.parallel([&](int thread, int n) {
-        const size_t begin = n_words_ * size_t(thread) / size_t(n), end = n_words_ * size_t(thread + 1) / size_t(n);
+        const std::span<const uint64_t> words = share(thread, n);
         std::array<uint64_t, 16> sums{};
-        size_t i = begin;
-        for (; i + sums.size() <= end; i += sums.size())
-            for (size_t j = 0; j < sums.size(); ++j) sums[j] += words_[i + j];
-        for (; i < end; ++i) sums[0] += words_[i];
+        size_t i = 0;
+        for (; i + sums.size() <= words.size(); i += sums.size())
+            for (size_t j = 0; j < sums.size(); ++j) sums[j] += words[i + j];
+        for (; i < words.size(); ++i) sums[0] += words[i];
         keep(&sums);
     });
-    return double(n_words_ * sizeof(uint64_t)) / seconds_since(start);
+    return double(words_.size_bytes()) / seconds_since(start);
 }
 
 }  // namespace minfer::cpu

@@ -3,12 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <span>
 #include <string_view>
 
 #include "base/cpu_features.h"
+#include "base/pages.h"
 #include "base/threads.h"
 
 namespace minfer::cpu {
@@ -31,8 +30,8 @@ const MultiplyAddUnit& best_unit(std::span<const MultiplyAddUnit> units, const C
 // Multiply-adds a second of all threads of the pool at once: the best of a few rounds of some milliseconds each.
 double multiply_adds_per_second(const MultiplyAddUnit& unit, ThreadPool& pool);
 
-// Memory that is read, each byte once, in as many consecutive pieces as there are threads. It lies in huge pages where
-// the system has them, so that it is the memory that is measured and not the address translation.
+// Memory that is read, each byte once, in as many consecutive pieces as there are threads. It lies in huge pages, so
+// that it is the memory that is measured and not the address translation.
 class ReadProbe {
   public:
     // `n_bytes` is what a token reads of weights, so that what a cache may hold of it, it may hold of both.
@@ -41,15 +40,12 @@ class ReadProbe {
     double bytes_per_second();
 
   private:
-    static constexpr size_t kAlignment = size_t(2) << 20;  // a huge page
-    struct Free {
-        void operator()(uint64_t* p) const { ::operator delete[](p, std::align_val_t(kAlignment)); }
-    };
     double one_pass();
+    std::span<uint64_t> share(int thread, int n) const;  // of the words, that of one of n threads
 
     ThreadPool& pool_;
-    size_t n_words_;
-    std::unique_ptr<uint64_t[], Free> words_;
+    Pages pages_;
+    std::span<uint64_t> words_;  // all of them
 };
 
 }  // namespace minfer::cpu
