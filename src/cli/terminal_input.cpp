@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "cli/interrupt.h"
 #include "cli/line_input.h"
 #include "tokenizer/utf8.h"
@@ -49,39 +50,17 @@ class ResizeSignal {
     struct sigaction before_ = {};
 };
 
-void append_utf8(std::string& out, char32_t c) {
-    if (c < 0x80) {
-        out += char(c);
-    } else if (c < 0x800) {
-        out += {char(0xc0 | c >> 6), char(0x80 | (c & 0x3f))};
-    } else if (c < 0x10000) {
-        out += {char(0xe0 | c >> 12), char(0x80 | (c >> 6 & 0x3f)), char(0x80 | (c & 0x3f))};
-    } else {
-        out += {char(0xf0 | c >> 18), char(0x80 | (c >> 12 & 0x3f)), char(0x80 | (c >> 6 & 0x3f)),
-                char(0x80 | (c & 0x3f))};
-    }
-}
-
 std::string utf8(std::wstring_view text) {
     std::string out;
     for (const wchar_t c : text) append_utf8(out, char32_t(c));
     return out;
 }
 
-// Of one well-formed character.
-wchar_t code_point(std::string_view c) {
-    const auto byte = [&](size_t i) { return char32_t(static_cast<unsigned char>(c[i])); };
-    if (c.size() == 1) return wchar_t(byte(0));
-    char32_t value = byte(0) & (0x3fu >> (c.size() - 1));
-    for (size_t i = 1; i < c.size(); ++i) value = value << 6 | (byte(i) & 0x3f);
-    return wchar_t(value);
-}
-
 std::wstring wide(std::string_view text) {
     std::wstring out;
     while (!text.empty()) {
         const size_t n = tokenizer::first_sequence(text).length;
-        out += code_point(text.substr(0, n));
+        out += wchar_t(decode_utf8(text.substr(0, n)));
         text.remove_prefix(n);
     }
     return out;
@@ -185,7 +164,8 @@ class TerminalInput final : public LineInput {
             bytes += byte;
             const tokenizer::Utf8Sequence sequence = tokenizer::first_sequence(bytes);
             if (sequence.state == tokenizer::Utf8Sequence::State::Cut) continue;
-            *out = sequence.state == tokenizer::Utf8Sequence::State::Whole ? code_point(bytes) : wchar_t(0xfffd);
+            *out =
+                sequence.state == tokenizer::Utf8Sequence::State::Whole ? wchar_t(decode_utf8(bytes)) : wchar_t(0xfffd);
             return 1;
         }
     }

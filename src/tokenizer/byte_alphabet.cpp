@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/utf8.h"
+
 namespace minfer::tokenizer {
 namespace {
 
@@ -35,11 +37,7 @@ constexpr Alphabet kAlphabet = make_alphabet();
 const std::array<std::string, 256>& byte_spellings() {
     static const auto spellings = [] {
         std::array<std::string, 256> all;
-        for (size_t byte = 0; byte < 256; ++byte) {
-            const uint16_t c = kAlphabet.of_byte[byte];
-            if (c >= 0x80) all[byte] += char(0xC0 | (c >> 6));
-            all[byte] += char(c >= 0x80 ? 0x80 | (c & 0x3F) : c);
-        }
+        for (size_t byte = 0; byte < 256; ++byte) append_utf8(all[byte], kAlphabet.of_byte[byte]);
         return all;
     }();
     return spellings;

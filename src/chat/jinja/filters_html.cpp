@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/utf8.h"
 #include "chat/jinja/arguments.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/filters.h"
@@ -204,12 +205,12 @@ Value urlize(Interpreter& i, const Value& v, const Arguments& a) {
     std::string out, word;
     for (const char32_t c : unicode::decode_all(text)) {
         if (!unicode::is_space(c)) {
-            unicode::append(word, c);
+            append_utf8(word, c);
             continue;
         }
         out += link_word(word, links);
         word.clear();
-        unicode::append(out, c);
+        append_utf8(out, c);
     }
     return Value::string(out + link_word(word, links), i.autoescape());
 }

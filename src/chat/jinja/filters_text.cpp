@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "chat/jinja/arguments.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/filters.h"
@@ -48,7 +49,7 @@ std::string title_text(std::string_view text) {
     for (const char32_t c : unicode::decode_all(text)) {
         if (starts_word(c) == in_word) flush();
         in_word = !starts_word(c);
-        unicode::append(word, c);
+        append_utf8(word, c);
     }
     flush();
     return out;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/utf8.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/format.h"
 #include "chat/jinja/operators.h"
@@ -26,7 +27,7 @@ class PercentFormatter {
         while (i_ < format_.size()) {
             const char32_t c = format_[i_++];
             if (c != '%')
-                unicode::append(out_, c);
+                append_utf8(out_, c);
             else
                 directive();
             if (out_.size() > kMaxBytes) fail_too_large("text");
@@ -58,7 +59,7 @@ class PercentFormatter {
         for (++i_; i_ < format_.size(); ++i_) {
             if (format_[i_] == '(') ++open;
             if (format_[i_] == ')' && --open == 0) break;
-            unicode::append(name, format_[i_]);
+            append_utf8(name, format_[i_]);
         }
         if (i_ >= format_.size()) raise_value_error("incomplete format key");
         ++i_;

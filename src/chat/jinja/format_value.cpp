@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/utf8.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/format.h"
 #include "chat/jinja/operators.h"
@@ -88,9 +89,9 @@ std::string pad(const Spec& spec, const std::string& text, char default_align) {
     const char align = spec.align ? spec.align : default_align;
     const size_t left = align == '>' ? space : align == '^' ? space / 2 : 0;
     std::string out;
-    for (size_t i = 0; i < left; ++i) unicode::append(out, spec.fill);
+    for (size_t i = 0; i < left; ++i) append_utf8(out, spec.fill);
     out += text;
-    for (size_t i = left; i < space; ++i) unicode::append(out, spec.fill);
+    for (size_t i = left; i < space; ++i) append_utf8(out, spec.fill);
     return out;
 }
 
@@ -110,7 +111,7 @@ std::string pad_number(const Spec& spec, const std::string& head, std::string wh
     const std::string text = whole + rest;
     if (!inner) return pad(spec, head + text, '>');
     std::string out = head;
-    for (int64_t n = int64_t(head.size() + text.size()); n < spec.width; ++n) unicode::append(out, spec.fill);
+    for (int64_t n = int64_t(head.size() + text.size()); n < spec.width; ++n) append_utf8(out, spec.fill);
     return out + text;
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "chat/jinja/unicode.h"
+#include "base/utf8.h"
 
 namespace minfer::chat::jinja {
 namespace {
@@ -41,11 +41,11 @@ bool is_no_character(char32_t code) { return (code >= 0xfdd0 && code <= 0xfdef) 
 
 void append_number(std::string& out, char32_t code) {
     if (code >= 0x80 && code <= 0x9f)
-        unicode::append(out, kWindows1252[code - 0x80]);
+        append_utf8(out, kWindows1252[code - 0x80]);
     else if (code == 0 || (code >= 0xd800 && code <= 0xdfff) || code > kLargestCode)
-        unicode::append(out, 0xfffd);
+        append_utf8(out, 0xfffd);
     else if (!is_control(code) && !is_no_character(code))
-        unicode::append(out, code);
+        append_utf8(out, code);
 }
 
 // Reads "#123;" or "#x7b;" at the start of `rest`. Gives its length, or 0 where there is no number.

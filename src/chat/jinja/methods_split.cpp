@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
 #include "chat/jinja/arguments.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/interpreter.h"
@@ -315,7 +316,7 @@ Value expand_tabs(Interpreter&, const Value& self, const Arguments& a) {
                 column += space;
             }
         } else {
-            unicode::append(out, c);
+            append_utf8(out, c);
             column = c == '\n' || c == '\r' ? 0 : column + 1;
         }
         if (out.size() > kMaxBytes) fail_too_large("text");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "chat/jinja/arguments.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/format.h"
@@ -101,11 +102,11 @@ Value translate(Interpreter&, const Value& self, const Arguments& a) {
             raise_type_error(fmt::format("'{}' object is not subscriptable", type_name(table)));
         const std::optional<Value> found = item(table, key);
         if (!found) {
-            unicode::append(out, c);
+            append_utf8(out, c);
         } else if (found->is_int()) {
             if (found->as_int() < 0 || found->as_int() > 0x10ffff)
                 raise_value_error("character mapping must be in range(0x110000)");
-            unicode::append(out, char32_t(found->as_int()));
+            append_utf8(out, char32_t(found->as_int()));
         } else if (found->is_str()) {
             out += found->text();
         } else if (!found->is_none()) {

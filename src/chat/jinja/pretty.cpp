@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/methods.h"
 #include "chat/jinja/operators.h"
@@ -100,7 +101,7 @@ class Printer {
             const bool space = unicode::is_space(c);
             if (in_space && !space) parts.emplace_back();
             in_space = space;
-            unicode::append(parts.back(), c);
+            append_utf8(parts.back(), c);
         }
         return parts;
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/utf8.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/loop.h"
 #include "chat/jinja/operators.h"
@@ -170,7 +171,7 @@ std::string repr_text(std::string_view text) {
         } else if (c == '\t') {
             out += "\\t";
         } else if (unicode::is_printable(c)) {
-            unicode::append(out, c);
+            append_utf8(out, c);
         } else if (c < 0x100) {
             out += fmt::format("\\x{:02x}", uint32_t(c));
         } else if (c < 0x10000) {

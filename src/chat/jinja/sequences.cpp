@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/loop.h"
 #include "chat/jinja/operators.h"
@@ -284,7 +285,7 @@ Value slice(const Value& value, const Value& start, const Value& stop, const Val
                 for (int64_t i = 0; i < b.count; ++i) out += text.text[size_t(b.start + i * b.step)];
             } else {
                 const std::vector<char32_t> codes = unicode::decode_all(text.text);
-                for (int64_t i = 0; i < b.count; ++i) unicode::append(out, codes[size_t(b.start + i * b.step)]);
+                for (int64_t i = 0; i < b.count; ++i) append_utf8(out, codes[size_t(b.start + i * b.step)]);
             }
             return Value::string(std::move(out), text.markup);
         }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/unicode.h"
 
@@ -92,13 +93,13 @@ std::string unescape_literal(std::string_view literal) {
                 out += '\v';
                 break;
             case 'x':
-                unicode::append(out, hex(text, i, 2, 'x'));
+                append_utf8(out, hex(text, i, 2, 'x'));
                 break;
             case 'u':
-                unicode::append(out, hex(text, i, 4, 'u'));
+                append_utf8(out, hex(text, i, 4, 'u'));
                 break;
             case 'U':
-                unicode::append(out, hex(text, i, 8, 'U'));
+                append_utf8(out, hex(text, i, 8, 'U'));
                 break;
             case 'N':
                 if (i >= text.size() || text[i] != '{' || text.find('}', i) == text.npos || text.find('}', i) == i + 1)
@@ -110,7 +111,7 @@ std::string unescape_literal(std::string_view literal) {
                     char32_t value = char32_t(e - '0');
                     for (int k = 0; k < 2 && i < text.size() && text[i] >= '0' && text[i] <= '7'; ++k)
                         value = value * 8 + char32_t(text[i++] - '0');
-                    unicode::append(out, value);
+                    append_utf8(out, value);
                 } else {
                     out += '\\';
                     out += e;

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <span>
 
+#include "base/utf8.h"
+
 namespace minfer::chat::jinja::unicode {
 namespace {
 
@@ -34,14 +36,14 @@ void append_upper(std::string& to, char32_t c) {
     if (const char* text = special(kUpper, c))
         to += text;
     else
-        append(to, char32_t(utf8proc_toupper(utf8proc_int32_t(c))));
+        append_utf8(to, char32_t(utf8proc_toupper(utf8proc_int32_t(c))));
 }
 
 void append_title(std::string& to, char32_t c) {
     if (const char* text = special(kTitle, c))
         to += text;
     else
-        append(to, char32_t(utf8proc_totitle(utf8proc_int32_t(c))));
+        append_utf8(to, char32_t(utf8proc_totitle(utf8proc_int32_t(c))));
 }
 
 bool is_cased(char32_t c) { return is_lower(c) || is_upper(c) || is_title(c); }
@@ -74,9 +76,9 @@ void append_lower(std::string& to, const std::vector<char32_t>& codes, size_t i)
     if (c == 0x130)
         to += "i\xcc\x87";
     else if (c == 0x3a3)
-        append(to, is_final_sigma(codes, i) ? 0x3c2 : 0x3c3);
+        append_utf8(to, is_final_sigma(codes, i) ? 0x3c2 : 0x3c3);
     else
-        append(to, char32_t(utf8proc_tolower(utf8proc_int32_t(c))));
+        append_utf8(to, char32_t(utf8proc_tolower(utf8proc_int32_t(c))));
 }
 
 }  // namespace
@@ -105,27 +107,9 @@ char32_t decode(std::string_view text, size_t& position) {
     return code;
 }
 
-void append(std::string& to, char32_t code) {
-    if (code < 0x80) {
-        to += char(code);
-    } else if (code < 0x800) {
-        to += char(0xc0 | code >> 6);
-        to += char(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-        to += char(0xe0 | code >> 12);
-        to += char(0x80 | (code >> 6 & 0x3f));
-        to += char(0x80 | (code & 0x3f));
-    } else {
-        to += char(0xf0 | code >> 18);
-        to += char(0x80 | (code >> 12 & 0x3f));
-        to += char(0x80 | (code >> 6 & 0x3f));
-        to += char(0x80 | (code & 0x3f));
-    }
-}
-
 std::string encode(char32_t code) {
     std::string text;
-    append(text, code);
+    append_utf8(text, code);
     return text;
 }
 
@@ -145,7 +129,7 @@ std::vector<char32_t> decode_all(std::string_view text) {
 std::string encode_all(const std::vector<char32_t>& codes) {
     std::string text;
     text.reserve(codes.size());
-    for (const char32_t c : codes) append(text, c);
+    for (const char32_t c : codes) append_utf8(text, c);
     return text;
 }
 
@@ -253,8 +237,8 @@ std::string casefold(std::string_view text) {
         int boundary = 0;
         const char32_t c = decode(text, i);
         const auto n = utf8proc_decompose_char(utf8proc_int32_t(c), folded, 8, UTF8PROC_CASEFOLD, &boundary);
-        if (n <= 0) append(out, c);
-        for (int k = 0; k < n; ++k) append(out, char32_t(folded[k]));
+        if (n <= 0) append_utf8(out, c);
+        for (int k = 0; k < n; ++k) append_utf8(out, char32_t(folded[k]));
     }
     return out;
 }
@@ -294,7 +278,7 @@ std::string swapcase(std::string_view text) {
         else if (is_lower(codes[i]))
             append_upper(out, codes[i]);
         else
-            append(out, codes[i]);
+            append_utf8(out, codes[i]);
     }
     return out;
 }

@@ -10,7 +10,6 @@ namespace minfer::chat::jinja::unicode {
 
 // The code point at `position`, which moves past it. `position` is below text.size().
 char32_t decode(std::string_view text, size_t& position);
-void append(std::string& to, char32_t code);
 std::string encode(char32_t code);
 size_t length(std::string_view text);  // in code points
 std::vector<char32_t> decode_all(std::string_view text);

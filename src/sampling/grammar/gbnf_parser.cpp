@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "sampling/grammar/utf8.h"
+#include "base/utf8.h"
 #include "tokenizer/utf8.h"
 
 namespace minfer::sampling::grammar {

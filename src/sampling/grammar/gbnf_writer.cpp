@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "base/utf8.h"
 #include "sampling/grammar/grammar.h"
-#include "sampling/grammar/utf8.h"
 #include "tokenizer/utf8.h"
 
 namespace minfer::sampling::grammar {

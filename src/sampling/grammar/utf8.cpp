@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace minfer::sampling::grammar {
 namespace {
 
@@ -35,32 +37,6 @@ void add(std::vector<ByteSequence>& out, uint32_t first, uint32_t last) {
 }
 
 }  // namespace
-
-void append_utf8(std::string& out, uint32_t c) {
-    const auto tail = [&](int shift) { out += char(0x80 | ((c >> shift) & 0x3F)); };
-    if (c < 0x80) {
-        out += char(c);
-    } else if (c < 0x800) {
-        out += char(0xC0 | c >> 6);
-        tail(0);
-    } else if (c < 0x10000) {
-        out += char(0xE0 | c >> 12);
-        tail(6);
-        tail(0);
-    } else {
-        out += char(0xF0 | c >> 18);
-        tail(12);
-        tail(6);
-        tail(0);
-    }
-}
-
-uint32_t decode_utf8(std::string_view bytes) {
-    const uint32_t lead = uint8_t(bytes[0]);
-    uint32_t c = bytes.size() == 1 ? lead : lead & (0x7Fu >> bytes.size());
-    for (const char byte : bytes.substr(1)) c = c << 6 | (uint8_t(byte) & 0x3Fu);
-    return c;
-}
 
 std::vector<ByteSequence> utf8_ranges(const std::vector<CodePoints>& ranges) {
     std::vector<ByteSequence> out;

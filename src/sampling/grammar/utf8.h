@@ -1,21 +1,14 @@
-// Characters as bytes, one at a time and in ranges.
+// Ranges of characters as bytes.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "sampling/grammar/grammar.h"
 
 namespace minfer::sampling::grammar {
-
-void append_utf8(std::string& out, uint32_t c);
-
-// `bytes` is one well-formed sequence.
-uint32_t decode_utf8(std::string_view bytes);
 
 struct ByteRange {
     uint8_t first, last;

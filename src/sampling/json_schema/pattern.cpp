@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "sampling/grammar/utf8.h"
+#include "base/utf8.h"
 #include "sampling/json_schema/text_rules.h"
 #include "tokenizer/utf8.h"
 
@@ -176,7 +176,7 @@ class PatternParser {
 
     uint32_t character() {
         const size_t n = tokenizer::first_sequence(text_.substr(at_)).length;
-        const uint32_t c = grammar::decode_utf8(text_.substr(at_, n));
+        const uint32_t c = decode_utf8(text_.substr(at_, n));
         at_ += n;
         return c;
     }

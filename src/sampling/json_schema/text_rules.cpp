@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "sampling/grammar/utf8.h"
+#include "base/utf8.h"
 #include "sampling/json_schema/pattern.h"
 #include "tokenizer/utf8.h"
 
@@ -44,7 +44,7 @@ std::vector<uint32_t> characters_of(std::string_view text) {
     std::vector<uint32_t> out;
     while (!text.empty()) {
         const size_t n = tokenizer::first_sequence(text).length;
-        out.push_back(grammar::decode_utf8(text.substr(0, n)));
+        out.push_back(decode_utf8(text.substr(0, n)));
         text.remove_prefix(n);
     }
     return out;
