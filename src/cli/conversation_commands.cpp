@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "cli/output.h"
 #include "cli/read_input.h"
 
 namespace minfer::cli {
@@ -59,10 +59,7 @@ After set_system(Talk& talk, const std::string& argument) {
 
 After save(Talk& talk, const std::string& argument) {
     const chat::Transcript& transcript = talk.conversation().transcript();
-    AtomicFile file(required(argument, "/save", "a file"));
-    const std::string text = transcript.to_json().dump(1) + "\n";
-    file.write(std::as_bytes(std::span(text)));
-    file.commit();
+    write_file(required(argument, "/save", "a file"), transcript.to_json().dump(1) + "\n");
     talk.note(fmt::format("saved {}", count(transcript.turns.size(), "turn")));
     return After::GoOn;
 }

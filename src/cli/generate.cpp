@@ -4,19 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "cli/conversation.h"
 #include "cli/engine_options.h"
 #include "cli/generate_arguments.h"
 #include "cli/interrupt.h"
 #include "cli/model_argument.h"
+#include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/read_input.h"
 #include "cli/session.h"
@@ -104,17 +103,6 @@ std::vector<std::string> long_names(std::vector<std::string> args) {
         if (word == "-jf") word = "--json-schema-file";
     }
     return args;
-}
-
-void write_out(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw IoError("standard output", "write", errno);
-}
-
-void write_file(const std::string& path, std::string_view text) {
-    AtomicFile file(path);
-    file.write(std::as_bytes(std::span(text)));
-    file.commit();
 }
 
 double rate(size_t n, double seconds) { return seconds > 0 ? double(n) / seconds : 0.0; }

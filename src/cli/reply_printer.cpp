@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-
-#include "base/error.h"
+#include "cli/output.h"
 
 namespace minfer::cli {
 
@@ -19,25 +16,19 @@ ReplyPrinter::ReplyPrinter(const TextStyle& style, bool hide_thinking, bool thin
     if (after_hidden_) fold();
 }
 
-void ReplyPrinter::put(std::string text) {
-    if (text.empty()) return;
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw IoError("standard output", "write", errno);
-}
-
 void ReplyPrinter::fold() {
     if (folded_ || !on_terminal_) return;
     folded_ = true;
     fold_start_ = Clock::now();
-    if (style_.color()) put(style_.dim("(thinking)"));
+    if (style_.color()) write_out(style_.dim("(thinking)"));
 }
 
 void ReplyPrinter::unfold() {
     if (!folded_) return;
     folded_ = false;
     const double seconds = std::chrono::duration<double>(Clock::now() - fold_start_).count();
-    put((style_.color() ? "\r\x1b[K" : "") +
-        style_.dim(fmt::format("(thought for {:.1f} s; /show thinking unfolds it)", seconds)) + "\n");
+    write_out((style_.color() ? "\r\x1b[K" : "") +
+              style_.dim(fmt::format("(thought for {:.1f} s; /show thinking unfolds it)", seconds)) + "\n");
 }
 
 void ReplyPrinter::show(const chat::ReasoningSplitter::Piece& piece) {
@@ -56,7 +47,7 @@ void ReplyPrinter::show(const chat::ReasoningSplitter::Piece& piece) {
     }
     at_line_start_ = text.ends_with('\n');
     if (on_terminal_) text = without_controls(text);
-    put(piece.thought ? style_.dim(text) : text);
+    write_out(piece.thought ? style_.dim(text) : text);
 }
 
 void ReplyPrinter::write(std::string_view text) {
@@ -67,7 +58,7 @@ void ReplyPrinter::finish() {
     for (const auto& piece : splitter_.flush()) show(piece);
     unfold();
     // A reply ends its line, and in a pipe each reply is ended by one newline of its own, so that scripts can tell.
-    if (!at_line_start_ || !on_terminal_) put("\n");
+    if (!at_line_start_ || !on_terminal_) write_out("\n");
 }
 
 }  // namespace minfer::cli

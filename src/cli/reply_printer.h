@@ -28,7 +28,6 @@ class ReplyPrinter {
     void show(const chat::ReasoningSplitter::Piece& piece);
     void fold();
     void unfold();
-    void put(std::string text);
 
     const TextStyle& style_;
     bool hide_thinking_;
