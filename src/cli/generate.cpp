@@ -105,20 +105,15 @@ std::vector<std::string> long_names(std::vector<std::string> args) {
     return args;
 }
 
-double rate(size_t n, double seconds) { return seconds > 0 ? double(n) / seconds : 0.0; }
-
 void report(const engine::Generation& g, const GenerateArguments& a, double load_seconds) {
     if (isatty(STDOUT_FILENO)) fmt::print(stderr, "\n");
     if (g.reason == engine::StopReason::ContextFull)
         fmt::print(stderr, "minfer: the context is full; --n-ctx makes it larger\n");
     const sampling::SamplerParams& s = a.generation.sampling;
     const std::string seed = s.greedy || s.temperature == 0 ? "" : fmt::format(", seed {}", s.seed);
-    // The first token costs no pass of its own: its logits are the prompt's.
-    const size_t n_pass = g.tokens.empty() ? 0 : g.tokens.size() - 1;
     const std::string computed = g.n_computed == g.n_prompt ? "" : fmt::format("{} of them computed, ", g.n_computed);
     fmt::print(stderr, "load {:.2f} s; prompt {} tokens, {}{:.1f} tokens/s; generated {} tokens, {:.1f} tokens/s{}\n",
-               load_seconds, g.n_prompt, computed, rate(g.n_computed, g.prompt_seconds), g.tokens.size(),
-               rate(n_pass, g.generation_seconds), seed);
+               load_seconds, g.n_prompt, computed, g.prompt_rate(), g.tokens.size(), g.generation_rate(), seed);
 }
 
 }  // namespace

@@ -27,8 +27,6 @@ void declare_settings(CLI::App& app, GenerateArguments& settings) {
     app.add_flag("--stats", settings.conversation.stats);
 }
 
-double rate(size_t n, double seconds) { return seconds > 0 ? double(n) / seconds : 0.0; }
-
 }  // namespace
 
 std::string dropped_text(size_t n_turns) {
@@ -116,12 +114,11 @@ void Talk::report(const engine::Generation& g) const {
     if (g.reason == engine::StopReason::Length)
         note(fmt::format("stopped after {} tokens; /set n-predict allows more", g.tokens.size()));
     if (!settings_.conversation.stats) return;
-    const size_t n_pass = g.tokens.empty() ? 0 : g.tokens.size() - 1;
     note(
         fmt::format("prompt {} tokens, {} of them computed, {:.1f} tokens/s; reply {} tokens, {:.1f} tokens/s; context "
                     "{} of {}",
-                    g.n_prompt, g.n_computed, rate(g.n_computed, g.prompt_seconds), g.tokens.size(),
-                    rate(n_pass, g.generation_seconds), conversation_.held().size(), engine_.n_ctx()));
+                    g.n_prompt, g.n_computed, g.prompt_rate(), g.tokens.size(), g.generation_rate(),
+                    conversation_.held().size(), engine_.n_ctx()));
 }
 
 bool Talk::reply(const Make& make) {

@@ -16,6 +16,8 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+double rate(size_t n, double seconds) { return seconds > 0 ? double(n) / seconds : 0.0; }
+
 class Generator {
   public:
     Generator(Engine& engine, SequenceId sequence, const GenerationOptions& options, const TextSink& text,
@@ -141,6 +143,11 @@ class Generator {
 };
 
 }  // namespace
+
+double Generation::prompt_rate() const { return rate(n_computed, prompt_seconds); }
+
+// The first token costs no pass of its own: its logits are the prompt's.
+double Generation::generation_rate() const { return rate(tokens.empty() ? 0 : tokens.size() - 1, generation_seconds); }
 
 Generation generate(Engine& engine, SequenceId sequence, std::span<const TokenId> prompt,
                     const GenerationOptions& options, const TextSink& text, const std::function<bool()>& interrupted) {

@@ -37,6 +37,10 @@ struct Generation {
     size_t n_computed = 0;  // tokens of the prompt that went through the model, those of shorter ones in its place too
     double prompt_seconds = 0;      // until the logits after the prompt were there
     double generation_seconds = 0;  // from then to the end
+
+    // Tokens a second, of what went through the model; 0 where nothing did.
+    double prompt_rate() const;
+    double generation_rate() const;
 };
 
 // Where text goes as soon as its characters are whole: well-formed UTF-8, special tokens left out.
