@@ -138,14 +138,9 @@ int generate(const std::vector<std::string>& args) {
     const auto start = std::chrono::steady_clock::now();
     engine::Engine engine(job.model, a.engine);
     engine::Conversation conversation(engine, 0, message_encoder(engine, a.prompt_template));
-    std::optional<Session> session;
-    if (!a.session.empty()) {
-        session.emplace(a.session, engine);
-        if (const std::optional<Session::Restored> restored = session->restore(conversation)) {
-            if (!a.seed_given) a.generation.sampling.seed = restored->seed;
-            fmt::print(stderr, "minfer: {}\n", restored_text(a.session, *restored));
-        }
-    }
+    std::optional<Session> session =
+        open_session(a, engine, conversation, a.generation.sampling.seed,
+                     [](const std::string& text) { fmt::print(stderr, "minfer: {}\n", text); });
     if (a.prompt_template.system) conversation.set_system(*a.prompt_template.system);
     const double load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!a.dump_graph.empty()) write_file(a.dump_graph, engine.decode_graph_dot());

@@ -27,6 +27,12 @@ uint64_t number(const ordered_json& json, const char* name, const std::string& p
     return json[name].get<uint64_t>();
 }
 
+std::string restored_text(const std::string& path, const Session::Restored& restored) {
+    const std::string turns = fmt::format("{} turn{}", restored.n_turn, restored.n_turn == 1 ? "" : "s");
+    if (restored.problem.empty()) return fmt::format("{}: {} as they were left", path, turns);
+    return fmt::format("{}: {}; the text of {} is whole, and is computed anew", path, restored.problem, turns);
+}
+
 }  // namespace
 
 Session::Session(std::string path, engine::Engine& engine)
@@ -43,17 +49,23 @@ std::optional<Session::Restored> Session::restore(engine::Conversation& conversa
     return Restored{number(json, "seed", path_), loaded->problem, conversation.transcript().turns.size()};
 }
 
-std::string restored_text(const std::string& path, const Session::Restored& restored) {
-    const std::string turns = fmt::format("{} turn{}", restored.n_turn, restored.n_turn == 1 ? "" : "s");
-    if (restored.problem.empty()) return fmt::format("{}: {} as they were left", path, turns);
-    return fmt::format("{}: {}; the text of {} is whole, and is computed anew", path, restored.problem, turns);
-}
-
 void Session::save(const engine::Conversation& conversation, uint64_t seed) {
     std::string text = text_of(conversation, seed);
     if (text == last_text_) return;
     engine::save_session(path_, engine_, 0, identity_, text, conversation.held());
     last_text_ = std::move(text);
+}
+
+std::optional<Session> open_session(const GenerateArguments& arguments, engine::Engine& engine,
+                                    engine::Conversation& conversation, uint64_t& seed,
+                                    const std::function<void(const std::string&)>& say) {
+    if (arguments.session.empty()) return std::nullopt;
+    Session session(arguments.session, engine);
+    if (const std::optional<Session::Restored> restored = session.restore(conversation)) {
+        if (!arguments.seed_given) seed = restored->seed;
+        say(restored_text(arguments.session, *restored));
+    }
+    return session;
 }
 
 }  // namespace minfer::cli

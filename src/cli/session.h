@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "cli/generate_arguments.h"
 #include "engine/conversation.h"
 
 namespace minfer::cli {
@@ -32,7 +34,11 @@ class Session {
     std::string last_text_;
 };
 
-// What the user should know of it.
-std::string restored_text(const std::string& path, const Session::Restored& restored);
+// The session that the arguments name, with what its file holds put into `conversation`, which is new; nothing where
+// they name none. `seed` becomes that of the file, unless one was given, and `say` is told what the user should know.
+// Throws as restore() does.
+std::optional<Session> open_session(const GenerateArguments& arguments, engine::Engine& engine,
+                                    engine::Conversation& conversation, uint64_t& seed,
+                                    const std::function<void(const std::string&)>& say);
 
 }  // namespace minfer::cli

@@ -38,14 +38,9 @@ Talk::Talk(const GenerateArguments& arguments, engine::Engine& engine)
     : settings_(arguments),
       engine_(engine),
       conversation_(engine, 0, message_encoder(engine, arguments.prompt_template)),
-      style_(wants_color(arguments.conversation.color, STDOUT_FILENO)) {
-    if (!arguments.session.empty()) {
-        session_.emplace(arguments.session, engine);
-        if (const std::optional<Session::Restored> restored = session_->restore(conversation_)) {
-            if (!arguments.seed_given) settings_.generation.sampling.seed = restored->seed;
-            note(restored_text(arguments.session, *restored));
-        }
-    }
+      style_(wants_color(arguments.conversation.color, STDOUT_FILENO)),
+      session_(open_session(arguments, engine, conversation_, settings_.generation.sampling.seed,
+                            [this](const std::string& text) { note(text); })) {
     if (arguments.prompt_template.system) conversation_.set_system(*arguments.prompt_template.system);
 }
 
