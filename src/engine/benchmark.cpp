@@ -53,21 +53,22 @@ void Benchmark::forget(const BenchmarkCase& c) {
     }
 }
 
-void Benchmark::run_passes(const BenchmarkCase& c, const Engine::LogitsSink& sink) {
+// Calls fn for each batch of the timed part in turn: batch_ is that batch.
+void Benchmark::for_each_batch(const BenchmarkCase& c, const std::function<void()>& fn) {
     if (c.n_prompt != 0) {
         make_pass(c, 0, c.n_prompt);
-        engine_.run(batch_, sink);
+        fn();
     }
     for (size_t i = 0; i < c.n_gen; ++i) {
         make_pass(c, i, 1);
-        engine_.run(batch_, sink);
+        fn();
     }
 }
 
 double Benchmark::run(const BenchmarkCase& c) {
     go_to_depth(c);
     const auto start = std::chrono::steady_clock::now();
-    run_passes(c, [](const Engine::Logits&) {});
+    for_each_batch(c, [&] { engine_.run(batch_, [](const Engine::Logits&) {}); });
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     forget(c);
     return seconds;
@@ -76,8 +77,10 @@ double Benchmark::run(const BenchmarkCase& c) {
 uint64_t Benchmark::hash(const BenchmarkCase& c) {
     uint64_t hash = 0xcbf29ce484222325;
     go_to_depth(c);
-    run_passes(c, [&](const Engine::Logits& logits) {
-        for (const float x : logits.values) hash = (hash ^ std::bit_cast<uint32_t>(x)) * 0x100000001b3;
+    for_each_batch(c, [&] {
+        engine_.run(batch_, [&](const Engine::Logits& logits) {
+            for (const float x : logits.values) hash = (hash ^ std::bit_cast<uint32_t>(x)) * 0x100000001b3;
+        });
     });
     forget(c);
     return hash;
@@ -86,7 +89,7 @@ uint64_t Benchmark::hash(const BenchmarkCase& c) {
 Work Benchmark::work(const BenchmarkCase& c) {
     Work total;
     std::vector<size_t> lengths(c.n_sequence, c.depth);
-    const auto add_batch = [&] {
+    for_each_batch(c, [&] {
         std::span<const BatchToken> rest = batch_;
         while (!rest.empty()) {
             const std::span<const BatchToken> pass = rest.first(engine_.tokens_of_a_pass(rest));
@@ -103,15 +106,7 @@ Work Benchmark::work(const BenchmarkCase& c) {
                              engine_.scheduler().layout(), seen);
             rest = rest.subspan(pass.size());
         }
-    };
-    if (c.n_prompt != 0) {
-        make_pass(c, 0, c.n_prompt);
-        add_batch();
-    }
-    for (size_t i = 0; i < c.n_gen; ++i) {
-        make_pass(c, i, 1);
-        add_batch();
-    }
+    });
     return total;
 }
 

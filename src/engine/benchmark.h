@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "engine/engine.h"
 #include "engine/work.h"
@@ -40,7 +41,7 @@ class Benchmark {
   private:
     void go_to_depth(const BenchmarkCase& c);
     void forget(const BenchmarkCase& c);
-    void run_passes(const BenchmarkCase& c, const Engine::LogitsSink& sink);
+    void for_each_batch(const BenchmarkCase& c, const std::function<void()>& fn);
     void make_pass(const BenchmarkCase& c, size_t first, size_t n);
 
     Engine& engine_;
