@@ -141,10 +141,6 @@ void for_each_piece(const kv::Layout& layout, size_t n_token, Function fn) {
                 fn(layer, part, first, std::min(kPieceTokens, n_token - first));
 }
 
-size_t row_bytes(const kv::Layout& layout, KvPart part) {
-    return part == KvPart::Keys ? layout.k_row_bytes() : layout.v_row_bytes();
-}
-
 // Reads tokens, keys and values into the sequence; empty, with the sequence as before, where they are damaged.
 std::vector<TokenId> read_cells(const File& file, const Header& header, Engine& engine, SequenceId sequence) {
     const kv::Layout& layout = engine.scheduler().layout();
@@ -165,7 +161,7 @@ std::vector<TokenId> read_cells(const File& file, const Header& header, Engine& 
     try {
         const std::span<const int32_t> cells = engine.sequences().cells(sequence);
         for_each_piece(layout, tokens.size(), [&](size_t layer, KvPart part, size_t first, size_t n) {
-            rows.resize(n * row_bytes(layout, part));
+            rows.resize(n * engine.scheduler().row_bytes(part));
             read(rows);
             engine.scheduler().write_cells(layer, part, cells.subspan(first, n), rows);
         });
@@ -208,7 +204,7 @@ void save_session(const std::string& path, Engine& engine, SequenceId sequence, 
     write(std::as_bytes(tokens));
     std::vector<std::byte> rows;
     for_each_piece(layout, tokens.size(), [&](size_t layer, KvPart part, size_t first, size_t n) {
-        rows.resize(n * row_bytes(layout, part));
+        rows.resize(n * engine.scheduler().row_bytes(part));
         engine.scheduler().read_cells(layer, part, cells.subspan(first, n), rows);
         write(rows);
     });

@@ -19,32 +19,30 @@ size_t Scheduler::row_bytes(KvPart part) const {
     return part == KvPart::Keys ? layout_.k_row_bytes() : layout_.v_row_bytes();
 }
 
-void Scheduler::check_cells(std::span<const int32_t> cells, size_t found_bytes, size_t row) const {
+// Throws where these cells are not, or `found_bytes` is not what their rows take.
+Scheduler::CellRows Scheduler::cell_rows(size_t layer, KvPart part, std::span<const int32_t> cells,
+                                         size_t found_bytes) const {
+    const size_t row = row_bytes(part);
     if (found_bytes != cells.size() * row)
         throw ShapeError(
             fmt::format("KV cache: found {} bytes for {} cells, expected {} each", found_bytes, cells.size(), row));
     for (const int32_t cell : cells)
         if (cell < 0 || size_t(cell) >= layout_.n_cells)
             throw ShapeError(fmt::format("KV cache: found cell {}, expected 0 to {}", cell, layout_.n_cells - 1));
+    const backend::KvRegion& at = region(layer);
+    return {at.buffer, part == KvPart::Keys ? at.k_offset : at.v_offset, row};
 }
 
 void Scheduler::read_cells(size_t layer, KvPart part, std::span<const int32_t> cells, std::span<std::byte> out) const {
-    const size_t row = row_bytes(part);
-    check_cells(cells, out.size(), row);
-    const backend::KvRegion& at = region(layer);
-    const size_t offset = part == KvPart::Keys ? at.k_offset : at.v_offset;
+    const CellRows rows = cell_rows(layer, part, cells, out.size());
     for (size_t i = 0; i < cells.size(); ++i)
-        at.buffer->read(offset + size_t(cells[i]) * row, out.subspan(i * row, row));
+        rows.buffer->read(rows.offset + size_t(cells[i]) * rows.bytes, out.subspan(i * rows.bytes, rows.bytes));
 }
 
-void Scheduler::write_cells(size_t layer, KvPart part, std::span<const int32_t> cells,
-                            std::span<const std::byte> rows) {
-    const size_t row = row_bytes(part);
-    check_cells(cells, rows.size(), row);
-    const backend::KvRegion& at = region(layer);
-    const size_t offset = part == KvPart::Keys ? at.k_offset : at.v_offset;
+void Scheduler::write_cells(size_t layer, KvPart part, std::span<const int32_t> cells, std::span<const std::byte> in) {
+    const CellRows rows = cell_rows(layer, part, cells, in.size());
     for (size_t i = 0; i < cells.size(); ++i)
-        at.buffer->write(offset + size_t(cells[i]) * row, rows.subspan(i * row, row));
+        rows.buffer->write(rows.offset + size_t(cells[i]) * rows.bytes, in.subspan(i * rows.bytes, rows.bytes));
 }
 
 void Scheduler::copy_cells(std::span<const kv::CellMove> moves) {

@@ -61,6 +61,7 @@ class Scheduler {
     // of the layout. The layer has its memory from the first plan on that stores to it. Throw ShapeError for sizes that
     // do not fit and a cell that there is not, Error for a layer without memory.
     enum class KvPart { Keys, Values };
+    size_t row_bytes(KvPart part) const;
     void read_cells(size_t layer, KvPart part, std::span<const int32_t> cells, std::span<std::byte> out) const;
     void write_cells(size_t layer, KvPart part, std::span<const int32_t> cells, std::span<const std::byte> rows);
     // Of all layers, one move after the other.
@@ -84,8 +85,12 @@ class Scheduler {
     void place_layers(const Plan& plan);
     void copy(const Plan& plan, const Run& run);
     const backend::KvRegion& region(size_t layer) const;
-    void check_cells(std::span<const int32_t> cells, size_t found_bytes, size_t row_bytes) const;
-    size_t row_bytes(KvPart part) const;
+    // Where the rows of a part lie: row i is `bytes` long and starts at `offset` + i * `bytes`.
+    struct CellRows {
+        backend::Buffer* buffer;
+        size_t offset, bytes;
+    };
+    CellRows cell_rows(size_t layer, KvPart part, std::span<const int32_t> cells, size_t found_bytes) const;
 
     std::vector<backend::Backend*> backends_;
     const graph::WeightTable& weights_;
