@@ -105,7 +105,6 @@ class Session {
         reset_peak_resident_bytes();
         const Clock::time_point start = Clock::now();
         engine_.emplace(model_file(a.model), options);
-        engine_->prepare();
         load_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
     }
 

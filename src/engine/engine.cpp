@@ -10,7 +10,6 @@
 #include "backend/cpu/kernels.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
-#include "runtime/assign.h"
 
 namespace minfer::engine {
 namespace {
@@ -46,15 +45,13 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
     for (const auto& backend : backends_) by_priority.push_back(backend.get());
     const kv::Layout layout =
         model_->kv_layout(n_ctx, options.cell_type ? *options.cell_type : kv::cell_type_from_environment());
-    // What no backend runs is refused now and not by the first batch.
-    runtime::assign(model_->build_graph(decode_params()), by_priority, layout);
     scheduler_ = std::make_unique<runtime::Scheduler>(
         by_priority, model_->weights(), layout,
         [this](const graph::GraphParams& params) { return model_->build_graph(params); },
         runtime::Scheduler::Options{.fusion = options.fusion});
-    // The graph of a decode step multiplies by every matrix. So the weights are ready now, and not with the first
-    // token.
-    if (options.repack) prepare();
+    // A decode step is planned now: what no backend runs is refused before the first batch, cells have their memory,
+    // and the weights are repacked, for its graph multiplies by every matrix.
+    scheduler_->plan(decode_params());
 }
 
 Engine::~Engine() = default;
@@ -143,8 +140,6 @@ void Engine::run_pass(std::span<const BatchToken> tokens, size_t first, const Lo
 graph::GraphParams Engine::decode_params() const {
     return {.n_token = 1, .n_output_rows = 1, .weights_version = model_->weights().version()};
 }
-
-void Engine::prepare() { scheduler_->plan(decode_params()); }
 
 std::string Engine::decode_graph_dot() { return scheduler_->to_dot(decode_params()); }
 

@@ -86,10 +86,6 @@ class Engine {
     // How many of these tokens, from the first on, run() puts into one forward pass.
     size_t tokens_of_a_pass(std::span<const BatchToken> tokens) const;
 
-    // Makes a decode step ready: what the first one would do before its arithmetic is done now, and the cells have
-    // their memory, for who writes into them by hand.
-    void prepare();
-
     std::string_view kernels_name() const { return kernels_name_; }  // the CPU's: "avx512"
 
     // Moves what the cells hold to the lowest ones; no sequence changes.

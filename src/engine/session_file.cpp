@@ -181,7 +181,6 @@ void save_session(const std::string& path, Engine& engine, SequenceId sequence, 
     const std::span<const int32_t> cells = engine.sequences().cells(sequence);
     if (cells.size() != tokens.size())
         throw ShapeError(fmt::format("session: {} tokens of a sequence that holds {}", tokens.size(), cells.size()));
-    engine.prepare();
     const kv::Layout& layout = engine.scheduler().layout();
     Header header{.cell_type = uint32_t(layout.type),
                   .n_layer = layout.n_layer,
@@ -224,7 +223,6 @@ std::optional<LoadedSession> load_session(const std::string& path, Engine& engin
     LoadedSession session{read_text(file, header), {}, {}};
     session.problem = problem(file, header, bytes, engine, identity);
     if (!session.problem.empty() || header.n_token == 0) return session;
-    engine.prepare();
     session.tokens = read_cells(file, header, engine, sequence);
     if (session.tokens.empty()) session.problem = "its keys and values are damaged";
     return session;
