@@ -15,12 +15,7 @@ static char *whole_file(const char *path) {
 
 int main(int argc, char **argv) {
     if (argc < 5) return fprintf(stderr, "usage: grammar MODEL GRAMMAR SEQUENCES OUT\n"), 2;
-    llama_log_set(peer_quiet, NULL);
-    llama_backend_init();
-    struct llama_model_params params = llama_model_default_params();
-    params.vocab_only = true;
-    struct llama_model *model = llama_model_load_from_file(argv[1], params);
-    if (!model) return fprintf(stderr, "cannot load %s\n", argv[1]), 1;
+    struct llama_model *model = peer_load_vocab(argv[1]);
     const struct llama_vocab *vocab = llama_model_get_vocab(model);
     const int32_t n_vocab = llama_vocab_n_tokens(vocab);
     const char *text = whole_file(argv[2]);

@@ -42,15 +42,7 @@ static struct llama_sampler *make(uint32_t kind, const float *p, uint32_t n_para
 int main(int argc, char **argv) {
     if (argc < 3) return fprintf(stderr, "usage: samplers CASES OUT [MODEL]\n"), 2;
     llama_log_set(peer_quiet, NULL);
-    const struct llama_vocab *vocab = NULL;
-    if (argc > 3) {
-        llama_backend_init();
-        struct llama_model_params params = llama_model_default_params();
-        params.vocab_only = true;
-        struct llama_model *model = llama_model_load_from_file(argv[3], params);
-        if (!model) return fprintf(stderr, "cannot load %s\n", argv[3]), 1;
-        vocab = llama_model_get_vocab(model);
-    }
+    const struct llama_vocab *vocab = argc > 3 ? llama_model_get_vocab(peer_load_vocab(argv[3])) : NULL;
     in = fopen(argv[1], "rb");
     FILE *out = fopen(argv[2], "wb");
     if (!in || !out) return fprintf(stderr, "cannot open %s or %s\n", argv[1], argv[2]), 1;

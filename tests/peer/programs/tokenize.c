@@ -12,12 +12,7 @@ static void put_bytes(FILE *out, const char *bytes, uint32_t n) {
 
 int main(int argc, char **argv) {
     if (argc < 4) return fprintf(stderr, "usage: tokenize MODEL TEXTS OUT\n"), 2;
-    llama_log_set(peer_quiet, NULL);
-    llama_backend_init();
-    struct llama_model_params params = llama_model_default_params();
-    params.vocab_only = true;
-    struct llama_model *model = llama_model_load_from_file(argv[1], params);
-    if (!model) return fprintf(stderr, "cannot load %s\n", argv[1]), 1;
+    struct llama_model *model = peer_load_vocab(argv[1]);
     const struct llama_vocab *vocab = llama_model_get_vocab(model);
     FILE *in = fopen(argv[2], "rb"), *out = fopen(argv[3], "wb");
     if (!in || !out) return fprintf(stderr, "cannot open %s or %s\n", argv[2], argv[3]), 1;
