@@ -215,16 +215,9 @@ class Collector {
     }
 
     bool add_string(const Located& at, const std::string& keyword, const Json& value) {
-        if (keyword == "minLength") {
-            facts_.min_length = std::max(facts_.min_length, count(at, keyword, value));
-        } else if (keyword == "maxLength") {
-            facts_.max_length = std::min(facts_.max_length, count(at, keyword, value));
-        } else if (keyword == "pattern" || keyword == "format") {
-            if (!value.is_string()) bad(at, keyword, value, "a string");
-            (keyword == "pattern" ? facts_.patterns : facts_.formats).emplace_back(value.get<std::string>(), at.path);
-        } else {
-            return false;
-        }
+        if (keyword != "pattern" && keyword != "format") return false;
+        if (!value.is_string()) bad(at, keyword, value, "a string");
+        (keyword == "pattern" ? facts_.patterns : facts_.formats).emplace_back(value.get<std::string>(), at.path);
         facts_.implied |= type::kString;
         return true;
     }
@@ -264,22 +257,24 @@ class Collector {
     }
 
     bool add_counts(const Located& at, const std::string& keyword, const Json& value) {
-        if (keyword == "minItems" || keyword == "maxItems") {
-            facts_.implied |= type::kArray;
+        struct Counted {
+            std::string_view what;
+            uint8_t type;
+            size_t& min;
+            size_t& max;
+        };
+        for (const Counted& counted :
+             {Counted{"Length", type::kString, facts_.min_length, facts_.max_length},
+              Counted{"Items", type::kArray, facts_.min_items, facts_.max_items},
+              Counted{"Properties", type::kObject, facts_.min_properties, facts_.max_properties}}) {
+            const bool is_min = keyword == fmt::format("min{}", counted.what);
+            if (!is_min && keyword != fmt::format("max{}", counted.what)) continue;
             const size_t n = count(at, keyword, value);
-            if (keyword == "minItems")
-                facts_.min_items = std::max(facts_.min_items, n);
+            if (is_min)
+                counted.min = std::max(counted.min, n);
             else
-                facts_.max_items = std::min(facts_.max_items, n);
-            return true;
-        }
-        if (keyword == "minProperties" || keyword == "maxProperties") {
-            facts_.implied |= type::kObject;
-            const size_t n = count(at, keyword, value);
-            if (keyword == "minProperties")
-                facts_.min_properties = std::max(facts_.min_properties, n);
-            else
-                facts_.max_properties = std::min(facts_.max_properties, n);
+                counted.max = std::min(counted.max, n);
+            facts_.implied |= counted.type;
             return true;
         }
         if (keyword != "required") return false;
