@@ -108,17 +108,23 @@ TEST_P(EachKernels, AttentionOfManyQueriesHasTheBitsOfTheReference) {
                 }
 }
 
-TEST_P(EachKernels, AttentionOfManyQueriesWithExtremeValues) {
+// An extreme value in one key and in one value of a head of 20, at each of `positions`.
+void expect_reference_bits_with_extreme_values(const Kernels& kernels, size_t n_head, size_t n_key, size_t n_token,
+                                               std::initializer_list<size_t> positions) {
     for (const float value :
          {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 3e38f, -3e38f, 0x1p-149f, -0.0f})
-        for (const size_t at : {0, 40, 70, 99}) {
-            Case c(shape(4, 1, 20), 100, 50);
+        for (const size_t at : positions) {
+            Case c(shape(n_head, 1, 20), n_key, n_token);
             for (size_t i = 0; i < 20; i += 3) c.k[size_t(c.cells[at]) * 20 + i] = value;
-            EXPECT_EQ(bits(run(kernels(), 1, c)), bits(run(scalar_kernels(), 1, c))) << value << " key " << at;
-            Case d(shape(4, 1, 20), 100, 50);
+            EXPECT_EQ(bits(run(kernels, 1, c)), bits(run(scalar_kernels(), 1, c))) << value << " key " << at;
+            Case d(shape(n_head, 1, 20), n_key, n_token);
             d.v[size_t(d.cells[at]) * 20 + 7] = value;
-            EXPECT_EQ(bits(run(kernels(), 1, d)), bits(run(scalar_kernels(), 1, d))) << value << " value " << at;
+            EXPECT_EQ(bits(run(kernels, 1, d)), bits(run(scalar_kernels(), 1, d))) << value << " value " << at;
         }
+}
+
+TEST_P(EachKernels, AttentionOfManyQueriesWithExtremeValues) {
+    expect_reference_bits_with_extreme_values(kernels(), 4, 100, 50, {0, 40, 70, 99});
 }
 
 // A value that a token does not see must not reach it, not even as zero times infinity.
@@ -137,16 +143,7 @@ TEST_P(EachKernels, AttentionLeavesOutWhatATokenDoesNotSee) {
 }
 
 TEST_P(EachKernels, AttentionWithExtremeValues) {
-    for (const float value :
-         {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 3e38f, -3e38f, 0x1p-149f, -0.0f})
-        for (const size_t at : {0, 40, 70, 129}) {
-            Case c(shape(1, 1, 20), 130, 1);
-            for (size_t i = 0; i < 20; i += 3) c.k[size_t(c.cells[at]) * 20 + i] = value;
-            EXPECT_EQ(bits(run(kernels(), 1, c)), bits(run(scalar_kernels(), 1, c))) << value << " key " << at;
-            Case d(shape(1, 1, 20), 130, 1);
-            d.v[size_t(d.cells[at]) * 20 + 7] = value;
-            EXPECT_EQ(bits(run(kernels(), 1, d)), bits(run(scalar_kernels(), 1, d))) << value << " value " << at;
-        }
+    expect_reference_bits_with_extreme_values(kernels(), 1, 130, 1, {0, 40, 70, 129});
     const Case tiny(shape(1, 1, 20), 130, 1, 1, 1e-42f), huge(shape(1, 1, 20), 130, 1, 1, 1e5f);
     EXPECT_EQ(bits(run(kernels(), 1, tiny)), bits(run(scalar_kernels(), 1, tiny)));
     EXPECT_EQ(bits(run(kernels(), 1, huge)), bits(run(scalar_kernels(), 1, huge)));
