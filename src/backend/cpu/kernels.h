@@ -107,7 +107,7 @@ std::string missing_features(const CpuFeatures& needs, const CpuFeatures& featur
 std::string missing_features(const Kernels& kernels, const CpuFeatures& features);
 
 // The best set that `features` can run, or the one named `forced`. Throws UsageError for a name that is not in the
-// list, UnsupportedError for a set that this CPU (or MINFER_NO_AVX2, _AVX512 or _VNNI; base/cpu_features.h) rules out.
+// list, UnsupportedError for a set that this CPU (or the environment: usable_cpu_features()) rules out.
 const Kernels& choose_kernels(const CpuFeatures& features, std::string_view forced = {});
 
 }  // namespace minfer::cpu

@@ -1,16 +1,10 @@
 // The kernels with AVX-512 F, BW, DQ and VL. Compiled with those instructions: nothing here but the table leaves the
 // file.
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC 12's own AVX-512 header reads a deliberately undefined register (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
-
 #include "backend/cpu/compact.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/kernels_list.h"
 #include "backend/cpu/panel.h"
+#include "backend/cpu/x86_intrinsics.h"
 #include "base/exp_constants.h"
 
 namespace minfer::cpu {

@@ -1,11 +1,5 @@
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC 12's own AVX-512 header reads a deliberately undefined register (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
-
 #include "backend/cpu/peaks_list.h"
+#include "backend/cpu/x86_intrinsics.h"
 
 namespace minfer::cpu {
 
