@@ -12,7 +12,7 @@ namespace minfer::cli {
 // -t N and the below.
 void add_engine_options(CLI::App& app, engine::EngineOptions& options);
 
-// --n-batch N and --no-repack: all but the threads. Loading that takes longer than a second shows its progress on
+// --n-batch N, --cache-type NAME and --no-repack: all but the threads. Loading that takes longer than a second shows its progress on
 // standard error.
 void add_pass_options(CLI::App& app, engine::EngineOptions& options);
 

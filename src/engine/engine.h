@@ -27,8 +27,8 @@ struct EngineOptions {
     size_t n_batch = 512;   // tokens of one forward pass at most
     size_t n_sequence = 1;  // sequences that can be held at a time
     int n_threads = 0;      // 0: every CPU that this process may run on
-    std::optional<kv::CellType> cell_type =
-        {};  // how cells keep their numbers; nothing: kv::cell_type_from_environment
+    // How cells keep their numbers; nothing: kv::cell_type_from_environment().
+    std::optional<kv::CellType> cell_type = {};
     runtime::FusionOptions fusion = runtime::FusionOptions::from_environment();
     // Weights are copied from the file into the layout that the kernels read fastest, and the file's pages let go.
     // Without, they are read from the mapped file, which other processes may share. The same bits either way.
