@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "base/utf8.h"
+
 namespace minfer::sampling::grammar {
 namespace {
 
