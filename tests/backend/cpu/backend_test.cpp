@@ -14,7 +14,6 @@
 
 #include "base/cpu_features.h"
 #include "base/error.h"
-#include "count_allocations.h"
 #include "each_kernels.h"
 #include "graph/builder.h"
 #include "graph/tiny_model.h"
@@ -147,29 +146,6 @@ INSTANTIATE_TEST_SUITE_P(All, CpuBackendBits, testing::ValuesIn(test::kWeightTyp
                          [](const testing::TestParamInfo<gguf::TensorType>& type) {
                              return std::string(gguf::type_name(type.param));
                          });
-
-TEST(CpuBackend, ADecodeStepAllocatesNothing) {
-    TinyShape shape;
-    shape.bias = true;
-    const TinyModel model(shape, 3);
-    ThreadPool pool(2);
-    CpuBackend cpu(choose_kernels(detect_cpu_features()), pool);
-    Scheduler scheduler({&cpu}, model.weights(), model.layout(kCells),
-                        [&](const GraphParams& params) { return model.build(params); });
-    Cells cells(kCells, 1);
-    Sequence sequence;
-    const auto step = [&](const std::vector<int32_t>& ids) {
-        Batch batch;
-        batch.add(sequence, cells, ids, 1);
-        const size_t before = test::n_allocations();
-        scheduler.run(model.params(ids.size(), 1), batch.inputs());
-        return test::n_allocations() - before;
-    };
-    EXPECT_GT(step({1, 2, 3}), 0u);
-    step({4});
-    for (int i = 0; i < 100; ++i) ASSERT_EQ(step({i % 29}), 0u) << "step " << i;
-    EXPECT_EQ(scheduler.statistics().n_build, 2u);
-}
 
 class CpuSupport : public testing::Test {
   protected:
