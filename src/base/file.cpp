@@ -8,11 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <filesystem>
-#include <random>
 #include <utility>
 
 #include "base/error.h"
@@ -24,32 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxTransfer = size_t(1) << 30;  // Linux moves at most 2 GiB in a call
 
-// So many bytes are written before the system is asked to take them to the disk: enough for long transfers, and little
-// to wait for in flush().
-constexpr uint64_t kWriteBackBytes = uint64_t(8) << 20;
-
 uint64_t page_size() {
     static const auto size = uint64_t(sysconf(_SC_PAGESIZE));
     return size;
-}
-
-std::string random_suffix() {
-    std::random_device device;
-    return fmt::format("{:08x}{:08x}", device(), device());
-}
-
-// The path with its own symbolic links followed, to a file that need not be there yet, so that a new file replaces the
-// file and not the link.
-std::string link_target(const std::string& path) {
-    constexpr int kMaxLinks = 40;  // as many as the system follows
-    fs::path target = path;
-    for (int i = 0; i < kMaxLinks; ++i) {
-        std::error_code error;
-        const fs::path next = fs::read_symlink(target, error);
-        if (error) return target.string();
-        target = target.parent_path() / next;  // which is `next` where that is absolute
-    }
-    throw IoError(path, "follow the symbolic link", ELOOP);
 }
 
 }  // namespace
@@ -153,100 +127,6 @@ void MappedFile::release(uint64_t offset, uint64_t length) const {
     const uint64_t first = (offset + page_size() - 1) / page_size() * page_size();
     const uint64_t last = to_the_end ? size_ : (offset + length) / page_size() * page_size();
     if (first < last) madvise(const_cast<std::byte*>(data_) + first, size_t(last - first), MADV_DONTNEED);
-}
-
-AtomicFile::AtomicFile(const std::string& path, Unfinished unfinished) : path_(path) {
-    const std::string destination = link_target(path);
-    struct stat status = {};
-    if (stat(destination.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
-        throw S_ISDIR(status.st_mode) ? IoError(path, "replace", EISDIR)
-                                      : IoError(path, "replace, as it is no regular file", EINVAL);
-    const fs::path folder = fs::path(destination).parent_path();
-    folder_ = folder.empty() ? std::string(".") : folder.string();
-    // A nameless file needs a file system that has them and /proc to give it a name later.
-    if (unfinished == Unfinished::Nameless && access("/proc/self/fd", F_OK) == 0)
-        fd_ = FileDescriptor(::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-    if (fd_.is_open()) return;
-    temporary_ = fmt::format("{}.{}.tmp", destination, random_suffix());
-    fd_ = FileDescriptor(::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666));
-    if (!fd_.is_open()) throw IoError(path, "create", errno);
-}
-
-AtomicFile::AtomicFile(AtomicFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      folder_(std::move(other.folder_)),
-      temporary_(std::exchange(other.temporary_, {})),
-      fd_(std::move(other.fd_)),
-      position_(other.position_),
-      dirty_(other.dirty_),
-      published_(std::exchange(other.published_, true)) {}
-
-AtomicFile::~AtomicFile() {
-    if (!published_ && !temporary_.empty()) unlink(temporary_.c_str());
-}
-
-void AtomicFile::pwrite(uint64_t offset, std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::pwrite(fd_.get(), bytes.data(), std::min(bytes.size(), kMaxTransfer), off_t(offset));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) throw IoError(path_, "write", errno);
-        offset += uint64_t(n);
-        bytes = bytes.subspan(size_t(n));
-        // Else the system would start when flush() asks for the whole file, and the disk would rest until then. Of no
-        // consequence where it fails: flush() hears of every error.
-        const std::atomic_ref dirty(dirty_);
-        if (dirty.fetch_add(uint64_t(n)) + uint64_t(n) < kWriteBackBytes) continue;
-        dirty = 0;
-        sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
-    }
-}
-
-uint64_t AtomicFile::reserve(uint64_t count) { return std::exchange(position_, position_ + count); }
-
-void AtomicFile::write(std::span<const std::byte> bytes) { pwrite(reserve(bytes.size()), bytes); }
-
-void AtomicFile::write_zeros(uint64_t count) {
-    static constexpr std::array<std::byte, 1 << 16> kZeros = {};  // padding can be gigabytes
-    while (count > 0) {
-        const auto n = size_t(std::min<uint64_t>(count, kZeros.size()));
-        write(std::span(kZeros).first(n));
-        count -= n;
-    }
-}
-
-void AtomicFile::flush() {
-    if (fsync(fd_.get()) != 0) throw IoError(path_, "flush", errno);
-}
-
-void AtomicFile::publish() {
-    const std::string destination = link_target(path_);
-    if (temporary_.empty()) {
-        const std::string self = fmt::format("/proc/self/fd/{}", fd_.get());
-        const auto link_to = [&](const std::string& name) {
-            return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
-        };
-        if (link_to(destination)) {
-            published_ = true;
-            fd_.close();
-            return;
-        }
-        // A link cannot replace a file and a rename can, so the file passes through a temporary name.
-        if (errno != EEXIST) throw IoError(path_, "name", errno);
-        std::string name = fmt::format("{}.{}.tmp", destination, random_suffix());
-        if (!link_to(name)) throw IoError(path_, "name", errno);
-        temporary_ = std::move(name);
-    }
-    if (rename(temporary_.c_str(), destination.c_str()) != 0) throw IoError(path_, "rename onto", errno);
-    published_ = true;
-    fd_.close();
-}
-
-void AtomicFile::flush_folder() {
-    const FileDescriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    // A folder that cannot be opened or flushed, as on some file systems, costs no bytes: the rename is in order with
-    // them.
-    if (folder.is_open() && fsync(folder.get()) != 0 && errno != EINVAL)
-        throw IoError(path_, "flush the folder of", errno);
 }
 
 }  // namespace minfer

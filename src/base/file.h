@@ -1,5 +1,5 @@
-// Files: read by position, mapped, and written so that they are whole or absent. Every failure is an IoError that names
-// the path.
+// Files read by position, and mapped. Every failure is an IoError that names the path. What is written is an AtomicFile
+// (base/atomic_file.h).
 #pragma once
 
 #include <cstddef>
@@ -78,51 +78,6 @@ class MappedFile {
   private:
     const std::byte* data_ = nullptr;
     size_t size_ = 0;
-};
-
-// A file that appears at its path whole, or not at all. It is written under no name where the file system can do that
-// (so even a killed process leaves nothing), else under a temporary name beside its destination.
-class AtomicFile {
-  public:
-    enum class Unfinished { Nameless, Named };  // what to be until published; Nameless falls back to Named
-
-    // Throws IoError where the folder cannot be written to, or `path` exists and is no regular file. A symbolic link
-    // stays, and the file that it points to is the one that appears or is replaced.
-    explicit AtomicFile(const std::string& path, Unfinished unfinished = Unfinished::Nameless);
-    AtomicFile(AtomicFile&& other) noexcept;
-    AtomicFile& operator=(AtomicFile&&) = delete;
-    ~AtomicFile();  // without commit: what was written is gone, and what was at `path` is as it was
-
-    const std::string& path() const { return path_; }
-    uint64_t position() const { return position_; }  // bytes that write() and reserve() have appended
-
-    void write(std::span<const std::byte> bytes);  // appends
-    void write_zeros(uint64_t count);              // appends
-    // Appends `count` bytes for pwrite() to fill later; gives their offset.
-    uint64_t reserve(uint64_t count);
-    // Writes at `offset`; position() stays. Several threads may call it at once.
-    void pwrite(uint64_t offset, std::span<const std::byte> bytes);
-
-    // Flushes the bytes to the disk. After it, publish() moves nothing but a name.
-    void flush();
-    // Gives the file its name, replacing what was there.
-    void publish();
-    // Flushes the folder, and so the name, to the disk.
-    void flush_folder();
-    // All of it. For several files that belong together, each step is done for all before the next, so that the moment
-    // in which some of them have their names is short.
-    void commit() {
-        flush();
-        publish();
-        flush_folder();
-    }
-
-  private:
-    std::string path_, folder_, temporary_;  // temporary_ is empty while the file has no name
-    FileDescriptor fd_;
-    uint64_t position_ = 0;
-    uint64_t dirty_ = 0;  // bytes written since the system was last asked to start on them; atomic
-    bool published_ = false;
 };
 
 }  // namespace minfer

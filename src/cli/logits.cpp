@@ -6,8 +6,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/engine_options.h"
 #include "cli/model_argument.h"

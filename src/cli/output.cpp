@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <span>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/file.h"
 
 namespace minfer::cli {
 

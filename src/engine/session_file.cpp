@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"

@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "base/atomic_file.h"
 #include "gguf/reader.h"
 #include "gguf/types.h"
 #include "gguf/value.h"
