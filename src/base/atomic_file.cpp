@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/held_signals.h"
 
 namespace minfer {
 namespace {
@@ -26,9 +27,10 @@ constexpr size_t kMaxTransfer = size_t(1) << 30;  // Linux moves at most 2 GiB i
 // to wait for in flush().
 constexpr uint64_t kWriteBackBytes = uint64_t(8) << 20;
 
-std::string random_suffix() {
+// As short for a long destination as for any: a name with something added may be too long to be one.
+std::string temporary_name(const std::string& folder) {
     std::random_device device;
-    return fmt::format("{:08x}{:08x}", device(), device());
+    return fmt::format("{}/minfer-{:08x}{:08x}.tmp", folder, device(), device());
 }
 
 // The path with its own symbolic links followed, to a file that need not be there yet, so that a new file replaces the
@@ -55,27 +57,30 @@ AtomicFile::AtomicFile(const std::string& path, Unfinished unfinished) : path_(p
                                       : IoError(path, "replace, as it is no regular file", EINVAL);
     const fs::path folder = fs::path(destination).parent_path();
     folder_ = folder.empty() ? std::string(".") : folder.string();
+    create(unfinished);
+}
+
+void AtomicFile::create(Unfinished unfinished) {
     // A nameless file needs a file system that has them and /proc to give it a name later.
     if (unfinished == Unfinished::Nameless && access("/proc/self/fd", F_OK) == 0)
         fd_ = FileDescriptor(::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
     if (fd_.is_open()) return;
-    temporary_ = fmt::format("{}.{}.tmp", destination, random_suffix());
-    fd_ = FileDescriptor(::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666));
-    if (!fd_.is_open()) throw IoError(path, "create", errno);
+    const HeldSignals held;
+    const std::string name = temporary_name(folder_);
+    fd_ = FileDescriptor(::open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666));
+    if (!fd_.is_open()) throw IoError(path_, "create", errno);
+    temporary_ = std::make_unique<TemporaryPath>(name, TemporaryPath::Kind::File);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       folder_(std::move(other.folder_)),
-      temporary_(std::exchange(other.temporary_, {})),
       fd_(std::move(other.fd_)),
+      temporary_(std::move(other.temporary_)),
       position_(other.position_),
-      dirty_(other.dirty_),
-      published_(std::exchange(other.published_, true)) {}
+      dirty_(other.dirty_) {}
 
-AtomicFile::~AtomicFile() {
-    if (!published_ && !temporary_.empty()) unlink(temporary_.c_str());
-}
+AtomicFile::~AtomicFile() = default;
 
 void AtomicFile::pwrite(uint64_t offset, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
@@ -110,27 +115,37 @@ void AtomicFile::flush() {
     if (fsync(fd_.get()) != 0) throw IoError(path_, "flush", errno);
 }
 
+bool AtomicFile::link_to(const std::string& name) const {
+    const std::string self = fmt::format("/proc/self/fd/{}", fd_.get());
+    return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+void AtomicFile::name_temporarily() {
+    const HeldSignals held;
+    const std::string name = temporary_name(folder_);
+    if (!link_to(name)) throw IoError(path_, "name", errno);
+    temporary_ = std::make_unique<TemporaryPath>(name, TemporaryPath::Kind::File);
+}
+
 void AtomicFile::publish() {
+    const HeldSignals held;
     const std::string destination = link_target(path_);
-    if (temporary_.empty()) {
-        const std::string self = fmt::format("/proc/self/fd/{}", fd_.get());
-        const auto link_to = [&](const std::string& name) {
-            return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
-        };
-        if (link_to(destination)) {
-            published_ = true;
-            fd_.close();
-            return;
-        }
+    if (!temporary_) {
+        if (link_to(destination)) return fd_.close();
         // A link cannot replace a file and a rename can, so the file passes through a temporary name.
         if (errno != EEXIST) throw IoError(path_, "name", errno);
-        std::string name = fmt::format("{}.{}.tmp", destination, random_suffix());
-        if (!link_to(name)) throw IoError(path_, "name", errno);
-        temporary_ = std::move(name);
+        name_temporarily();
     }
-    if (rename(temporary_.c_str(), destination.c_str()) != 0) throw IoError(path_, "rename onto", errno);
-    published_ = true;
+    if (rename(temporary_->path().c_str(), destination.c_str()) != 0) throw IoError(path_, "rename onto", errno);
+    temporary_->keep();
     fd_.close();
+}
+
+void AtomicFile::publish_together(std::span<AtomicFile> files) {
+    const HeldSignals held;
+    for (AtomicFile& file : files)
+        if (!file.temporary_ && access(link_target(file.path_).c_str(), F_OK) == 0) file.name_temporarily();
+    for (size_t i = files.size(); i-- > 0;) files[i].publish();
 }
 
 void AtomicFile::flush_folder() {

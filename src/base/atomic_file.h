@@ -1,17 +1,21 @@
-// Files written so that they are whole or absent. Every failure is an IoError that names the path.
+// Files written so that they are whole or absent. Every failure is an IoError that names the path. They are for the
+// main thread to make and publish (base/temporary_path.h says why); any thread may fill them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "base/file.h"
+#include "base/temporary_path.h"
 
 namespace minfer {
 
 // A file that appears at its path whole, or not at all. It is written under no name where the file system can do that
-// (so even a killed process leaves nothing), else under a temporary name beside its destination.
+// (so even a killed process leaves nothing), else under a temporary name beside its destination, which goes when a
+// signal ends the process.
 class AtomicFile {
   public:
     enum class Unfinished { Nameless, Named };  // what to be until published; Nameless falls back to Named
@@ -37,10 +41,11 @@ class AtomicFile {
     void flush();
     // Gives the file its name, replacing what was there.
     void publish();
+    // The same for files that belong together, the first of them last. Signals wait until all have their names, and
+    // what can fail is done before the first has its own.
+    static void publish_together(std::span<AtomicFile> files);
     // Flushes the folder, and so the name, to the disk.
     void flush_folder();
-    // All of it. For several files that belong together, each step is done for all before the next, so that the moment
-    // in which some of them have their names is short.
     void commit() {
         flush();
         publish();
@@ -48,8 +53,13 @@ class AtomicFile {
     }
 
   private:
-    std::string path_, folder_, temporary_;  // temporary_ is empty while the file has no name
+    void create(Unfinished unfinished);
+    bool link_to(const std::string& name) const;
+    void name_temporarily();
+
+    std::string path_, folder_;
     FileDescriptor fd_;
+    std::unique_ptr<TemporaryPath> temporary_;  // null while the file has no name
     uint64_t position_ = 0;
     uint64_t dirty_ = 0;  // bytes written since the system was last asked to start on them; atomic
     bool published_ = false;

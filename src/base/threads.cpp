@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/held_signals.h"
 
 namespace minfer {
 
@@ -48,6 +49,7 @@ ThreadPool::ThreadPool(int n_threads) {
     spins_ = n_threads <= usable_cpus() ? kSpins : 0;
     errors_.resize(size_t(n_threads));
     workers_.reserve(size_t(n_threads) - 1);
+    const HeldSignals held;  // which workers leave to the main thread
     try {
         for (int t = 1; t < n_threads; ++t) workers_.emplace_back([this, t] { work(t); });
     } catch (...) {

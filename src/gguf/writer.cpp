@@ -342,8 +342,7 @@ void Writer::commit() {
                                 in_quotes(tensors_[n_begun_].name)));
     if (unfilled_ != 0) throw Error(fmt::format("{} bytes were reserved and not filled", unfilled_));
     for (AtomicFile& file : files_) file.flush();
-    // The first part last: it is the one that a model is opened by.
-    for (size_t i = files_.size(); i-- > 0;) files_[i].publish();
+    AtomicFile::publish_together(files_);  // the first part last: it is the one that a model is opened by
     files_.front().flush_folder();
 }
 

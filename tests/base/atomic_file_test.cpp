@@ -138,6 +138,49 @@ TEST_F(AtomicFileTest, HasTheModeOfAnyNewFile) {
     EXPECT_EQ(unsigned(fs::status(path("f")).permissions()), 0640u);
 }
 
+TEST_F(AtomicFileTest, ASignalTakesTheTemporaryNamesAlong) {
+    test::write_file(path("f"), "old");
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
+        const pid_t child = fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) {
+            const rlimit no_core = {0, 0};
+            setrlimit(RLIMIT_CORE, &no_core);
+            AtomicFile f(path("f"), AtomicFile::Unfinished::Named), g(path("g"), AtomicFile::Unfinished::Named);
+            {
+                AtomicFile(path("h"), AtomicFile::Unfinished::Named);
+            }
+            const AtomicFile moved(std::move(g));
+            f.write(bytes("new"));
+            raise(signal);
+            _exit(0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
+        EXPECT_THAT(files(), ElementsAre("f")) << signal;
+    }
+    EXPECT_EQ(test::read_file(path("f")), "old");
+}
+
+TEST_F(AtomicFileTest, SignalsDoWhatTheyDidOnceNoNameIsLeft) {
+    const auto handler = [](int signal) {
+        struct sigaction action = {};
+        sigaction(signal, nullptr, &action);
+        return action.sa_handler;
+    };
+    signal(SIGHUP, SIG_IGN);
+    {
+        AtomicFile f(path("f"), AtomicFile::Unfinished::Named), g(path("g"), AtomicFile::Unfinished::Named);
+        EXPECT_EQ(handler(SIGHUP), SIG_IGN);
+        EXPECT_NE(handler(SIGTERM), SIG_DFL);
+        f.commit();
+        EXPECT_NE(handler(SIGTERM), SIG_DFL);
+    }
+    EXPECT_EQ(handler(SIGTERM), SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+}
+
 // A child process writes and is killed; the parent looks at what is left.
 TEST_F(AtomicFileTest, KilledAtAnyMoment) {
     test::write_file(path("f"), "old");
