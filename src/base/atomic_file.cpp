@@ -52,12 +52,14 @@ std::string link_target(const std::string& path) {
 AtomicFile::AtomicFile(const std::string& path, Unfinished unfinished) : path_(path) {
     const std::string destination = link_target(path);
     struct stat status = {};
-    if (stat(destination.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    const bool replaces = stat(destination.c_str(), &status) == 0;
+    if (replaces && !S_ISREG(status.st_mode))
         throw S_ISDIR(status.st_mode) ? IoError(path, "replace", EISDIR)
                                       : IoError(path, "replace, as it is no regular file", EINVAL);
     const fs::path folder = fs::path(destination).parent_path();
     folder_ = folder.empty() ? std::string(".") : folder.string();
     create(unfinished);
+    if (replaces) take_mode(status.st_mode);
 }
 
 void AtomicFile::create(Unfinished unfinished) {
@@ -70,6 +72,15 @@ void AtomicFile::create(Unfinished unfinished) {
     fd_ = FileDescriptor(::open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666));
     if (!fd_.is_open()) throw IoError(path_, "create", errno);
     temporary_ = std::make_unique<TemporaryPath>(name, TemporaryPath::Kind::File);
+}
+
+void AtomicFile::take_mode(uint32_t mode) {
+    constexpr uint32_t kPermissions = 0777;
+    struct stat mine = {};
+    if (fstat(fd_.get(), &mine) != 0) throw IoError(path_, "ask for its mode", errno);
+    // A file system without modes gives all files one, and is not asked for another.
+    if (((mine.st_mode ^ mode) & kPermissions) != 0 && fchmod(fd_.get(), mode & kPermissions) != 0)
+        throw IoError(path_, "keep the mode of", errno);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept

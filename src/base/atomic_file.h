@@ -21,7 +21,8 @@ class AtomicFile {
     enum class Unfinished { Nameless, Named };  // what to be until published; Nameless falls back to Named
 
     // Throws IoError where the folder cannot be written to, or `path` exists and is no regular file. A symbolic link
-    // stays, and the file that it points to is the one that appears or is replaced.
+    // stays, and the file that it points to is the one that appears or is replaced; a file that is replaced leaves its
+    // permissions to the new one.
     explicit AtomicFile(const std::string& path, Unfinished unfinished = Unfinished::Nameless);
     AtomicFile(AtomicFile&& other) noexcept;
     AtomicFile& operator=(AtomicFile&&) = delete;
@@ -54,6 +55,7 @@ class AtomicFile {
 
   private:
     void create(Unfinished unfinished);
+    void take_mode(uint32_t mode);
     bool link_to(const std::string& name) const;
     void name_temporarily();
 

@@ -138,6 +138,20 @@ TEST_F(AtomicFileTest, HasTheModeOfAnyNewFile) {
     EXPECT_EQ(unsigned(fs::status(path("f")).permissions()), 0640u);
 }
 
+TEST_F(AtomicFileTest, KeepsTheModeOfWhatItReplaces) {
+    for (const auto unfinished : {AtomicFile::Unfinished::Nameless, AtomicFile::Unfinished::Named})
+        for (const unsigned mode : {0600u, 0444u, 0777u}) {
+            test::write_file(path("f"), "old");
+            fs::permissions(path("f"), fs::perms(mode));
+            AtomicFile out(path("f"), unfinished);
+            out.write(bytes("new"));
+            out.commit();
+            EXPECT_EQ(test::read_file(path("f")), "new");
+            EXPECT_EQ(unsigned(fs::status(path("f")).permissions()), mode);
+            fs::remove(path("f"));
+        }
+}
+
 TEST_F(AtomicFileTest, ASignalTakesTheTemporaryNamesAlong) {
     test::write_file(path("f"), "old");
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
