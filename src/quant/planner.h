@@ -16,7 +16,7 @@
 
 namespace minfer::quant {
 
-// What the rules ask of a model's metadata. Heads are the first layer's.
+// What the rules ask of a model's metadata: each 0 to 2^31 - 1. Heads are the first layer's.
 struct ModelFacts {
     std::string architecture;
     int64_t n_layer = 0;

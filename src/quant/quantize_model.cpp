@@ -73,8 +73,14 @@ ModelFacts model_facts(const Gguf& source, const std::vector<KeyValue>& metadata
     auto number = [&](const char* name, std::optional<int64_t> otherwise) -> int64_t {
         const std::string key = facts.architecture + name;
         if (const Value* value = find(key)) {
-            if (const auto n = first_number(*value)) return *n;
-            throw FormatError(source.path(), "key '" + key + "'", value->describe(), "an integer, or an array of them");
+            const auto n = first_number(*value);
+            if (!n)
+                throw FormatError(source.path(), "key '" + key + "'", value->describe(),
+                                  "an integer, or an array of them");
+            if (*n < 0 || *n > INT32_MAX)
+                throw FormatError(source.path(), "key '" + key + "'", fmt::format("{}", *n),
+                                  fmt::format("0 to {}", INT32_MAX));
+            return *n;
         }
         if (otherwise || !has_rules) return otherwise.value_or(0);
         throw FormatError(source.path(), "key '" + key + "'", "nothing",

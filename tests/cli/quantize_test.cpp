@@ -45,11 +45,13 @@ std::vector<Matrix> small_model() {
             random_matrix("blk.0.ffn_down.weight", 512, 256), random_matrix("blk.0.attn_norm.weight", 256, 1)};
 }
 
-void write_model(const std::filesystem::path& path, const std::vector<Matrix>& matrices, uint64_t max_tensors = 0) {
+void write_model(const std::filesystem::path& path, const std::vector<Matrix>& matrices, uint64_t max_tensors = 0,
+                 const std::vector<gguf::KeyValue>& metadata = {}) {
     gguf::Writer writer(path.string());
     writer.set("general.architecture", Value::string("qwen2"));
     writer.set("qwen2.block_count", Value::scalar(uint32_t(1)));
     writer.set("qwen2.attention.head_count", Value::scalar(uint32_t(4)));
+    for (const auto& [key, value] : metadata) writer.set(key, value);
     for (const Matrix& m : matrices)
         writer.add_tensor({.name = m.name, .ne = {m.row, m.rows, 1, 1}, .type = TensorType::F32});
     if (max_tensors) writer.split(gguf::SplitLimits{.max_tensors = max_tensors});
@@ -144,6 +146,21 @@ TEST_F(Quantize, ASourceInPartsNeedsKeepSplitAndKeepsItsParts) {
     EXPECT_EQ(result.parts().size(), 2u);
     EXPECT_EQ(result.tensor("blk.0.ffn_down.weight").part, 1u);
     EXPECT_EQ(result.tensor("blk.0.ffn_down.weight").type, TensorType::Q4_0);
+}
+
+TEST_F(Quantize, CountsThatNoModelHasAreRefused) {
+    const auto refused = [&](const std::string& key, const Value& value, const std::string& found) {
+        write_model(in(), small_model(), 0,
+                    {{"qwen2.attention.head_count_kv", Value::scalar(int64_t(-1))}, {key, value}});
+        expect_refusal(run({"--type", "q4_K_M"}), 1,
+                       in() + ": key '" + key + "': found " + found + ", expected 0 to 2147483647");
+    };
+    refused("qwen2.attention.head_count", Value::scalar(INT64_MIN), "-9223372036854775808");
+    refused("qwen2.attention.head_count_kv", Value::scalar(int64_t(-1)), "-1");
+    refused("qwen2.block_count", Value::scalar(INT64_MAX), "9223372036854775807");
+    refused("qwen2.block_count", Value::scalar(uint32_t(1) << 31), "2147483648");
+    const std::vector<int64_t> layers = {-7, 1};
+    refused("qwen2.attention.head_count", Value::array(std::span<const int64_t>(layers)), "-7");
 }
 
 TEST_F(Quantize, SplitMaxSizeWritesParts) {
