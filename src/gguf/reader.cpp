@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <numeric>
 
 #include "gguf/split_name.h"
@@ -25,6 +26,38 @@ std::optional<uint32_t> split_number(const std::string& path, const std::vector<
     if (!number) throw FormatError(path, "key " + in_quotes(key), value->describe(), expected_value<uint32_t>());
     return number;
 }
+
+// Parts of two models can have names that go together. A part that says more than its place says what the first one
+// says, as far as it goes; one with an architecture, as minfer writes them, goes all the way.
+class FirstPart {
+  public:
+    FirstPart(const std::string& path, const std::vector<KeyValue>& metadata) : path_(path) {
+        for (const auto& [key, value] : metadata)
+            if (!is_split_key(key)) values_.emplace(key, &value);
+    }
+    void check(const std::string& path, const std::vector<KeyValue>& metadata) const {
+        auto unsaid = values_;
+        for (const auto& [key, value] : metadata) {
+            if (is_split_key(key)) continue;
+            const auto mine = unsaid.find(key);
+            if (mine == unsaid.end()) refuse(path, key, value.describe(), "no such key");
+            if (*mine->second != value) refuse(path, key, value.describe(), mine->second->describe());
+            unsaid.erase(mine);
+        }
+        if (!unsaid.empty() && find_in(metadata, "general.architecture"))
+            refuse(path, unsaid.begin()->first, "no such key", unsaid.begin()->second->describe());
+    }
+
+  private:
+    [[noreturn]] void refuse(const std::string& path, std::string_view key, const std::string& found,
+                             const std::string& expected) const {
+        throw FormatError(path, "key " + in_quotes(key), found,
+                          fmt::format("{}, as in {}: parts of one model", expected, path_));
+    }
+
+    std::string path_;
+    std::map<std::string_view, const Value*> values_;
+};
 
 }  // namespace
 
@@ -90,6 +123,7 @@ Gguf Gguf::open(const std::string& path, Access access) {
             throw Error(
                 fmt::format("{}: its {} parts are open at once, more than the files this process may open (ulimit -n)",
                             path, count));
+        const FirstPart first(path, gguf.metadata_);
         for (uint32_t i = 1; i < count; ++i) {
             const std::string part = split_name(name->prefix, i, count);
             std::error_code ignored;
@@ -103,6 +137,7 @@ Gguf Gguf::open(const std::string& path, Access access) {
             if (its_count != count)
                 throw FormatError(part, "key " + in_quotes(kSplitCountKey), fmt::format("{}", its_count),
                                   fmt::format("{}, as in {}", count, path));
+            first.check(part, metadata);
         }
         const auto n_tensors = split_number(path, gguf.metadata_, kSplitTensorsCountKey);
         if (n_tensors && *n_tensors != gguf.tensors_.size())

@@ -218,6 +218,48 @@ TEST_F(SplitMerge, RefusalsOfMerge) {
     EXPECT_FALSE(fs::exists(path("w.gguf")));
 }
 
+TEST_F(SplitMerge, RefusesPartsOfAnotherModel) {
+    // Two tensors in two parts, of equal names in every model.
+    const auto write = [&](const std::string& name, const std::string& architecture, bool with_run) {
+        gguf::Writer out(path(name + ".gguf"));
+        out.set("general.architecture", gguf::Value::string(architecture));
+        if (with_run) out.set("run", gguf::Value::scalar(2));
+        for (const char* tensor : {"a", "b"}) out.add_tensor({.name = tensor, .ne = {4, 1, 1, 1}});
+        out.split(gguf::SplitLimits{.max_tensors = 1});
+        out.begin();
+        for (const char* tensor : {"a", "b"}) {
+            out.begin_tensor(tensor);
+            out.write(std::vector<std::byte>(16));
+        }
+        out.commit();
+    };
+    write("one", "qwen2", false);
+    write("other", "qwen3", false);
+    write("more", "qwen2", true);
+    const auto merge = [&](const std::string& first, const std::string& second) {
+        fs::copy_file(path(first + "-00001-of-00002.gguf"), path("m-00001-of-00002.gguf"),
+                      fs::copy_options::overwrite_existing);
+        fs::copy_file(path(second + "-00002-of-00002.gguf"), path("m-00002-of-00002.gguf"),
+                      fs::copy_options::overwrite_existing);
+        const auto info = minfer({"info", path("m-00001-of-00002.gguf")});
+        const auto done = minfer({"merge", path("w.gguf"), path("m-00001-of-00002.gguf")});
+        EXPECT_EQ(info.status, done.status);
+        EXPECT_EQ(done.status == 0, fs::exists(path("w.gguf")));
+        fs::remove(path("w.gguf"));
+        return done.err;
+    };
+    const std::string second = path("m-00002-of-00002.gguf"), as_first = ", as in " + path("m-00001-of-00002.gguf");
+    EXPECT_EQ(merge("one", "one").find("minfer"), std::string::npos);
+    EXPECT_EQ(merge("one", "other"), "minfer merge: " + second +
+                                         ": key 'general.architecture': found string 'qwen3', "
+                                         "expected string 'qwen2'" +
+                                         as_first + ": parts of one model\n");
+    EXPECT_EQ(merge("one", "more"), "minfer merge: " + second + ": key 'run': found i32 2, expected no such key" +
+                                        as_first + ": parts of one model\n");
+    EXPECT_EQ(merge("more", "one"), "minfer merge: " + second + ": key 'run': found no such key, expected i32 2" +
+                                        as_first + ": parts of one model\n");
+}
+
 TEST_F(SplitMerge, SaysWhenASplitCannotComeBackByteForByte) {
     gguf::Writer out(path("m.gguf"));
     out.add_tensor({.name = "t", .ne = {3, 1, 1, 1}});
