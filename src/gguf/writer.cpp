@@ -192,18 +192,23 @@ uint64_t Writer::data_bytes() const {
 
 void Writer::split(const SplitLimits& limits) { limits_ = limits; }
 
-void Writer::split(std::vector<uint32_t> part_of_tensor) { part_of_tensor_ = std::move(part_of_tensor); }
+void Writer::split(std::vector<uint32_t> part_of_tensor, uint32_t n_parts) {
+    part_of_tensor_ = std::move(part_of_tensor);
+    n_parts_ = n_parts;
+}
 
-std::vector<uint32_t> Writer::assignment() const {
-    if (part_of_tensor_.empty()) return split_assignment(tensors_, alignment(), limits_);
-    uint32_t part = 0;
-    for (const uint32_t p : part_of_tensor_) {
-        if (p != part && p != part + 1) throw Error(fmt::format("part {} after part {}", p, part));
-        part = p;
+std::pair<std::vector<uint32_t>, uint32_t> Writer::assignment() const {
+    if (n_parts_ == 0) {
+        std::vector<uint32_t> parts = split_assignment(tensors_, alignment(), limits_);
+        const uint32_t n_parts = parts.empty() ? 1 : parts.back() + 1;
+        return {std::move(parts), n_parts};
     }
-    if (part_of_tensor_.size() != tensors_.size() || part_of_tensor_[0] != 0 || part >= kMaxParts)
-        throw Error("the parts do not go with the tensors");
-    return part_of_tensor_;
+    if (part_of_tensor_.size() != tensors_.size() || n_parts_ > kMaxParts)
+        throw Error(fmt::format("{}: {} parts of {} tensors for {} tensors", path_, n_parts_, part_of_tensor_.size(),
+                                tensors_.size()));
+    if (!std::ranges::is_sorted(part_of_tensor_) || (!tensors_.empty() && part_of_tensor_.back() >= n_parts_))
+        throw Error(fmt::format("{}: tensors that are not in the order of their {} parts", path_, n_parts_));
+    return {part_of_tensor_, n_parts_};
 }
 
 std::vector<KeyValue> Writer::part_metadata(uint32_t part, uint32_t n_parts) const {
@@ -217,8 +222,7 @@ std::vector<KeyValue> Writer::part_metadata(uint32_t part, uint32_t n_parts) con
 }
 
 std::vector<Writer::PlannedPart> Writer::plan() const {
-    const std::vector<uint32_t> parts = assignment();
-    const uint32_t n_parts = parts.empty() ? 1 : parts.back() + 1;
+    const auto [parts, n_parts] = assignment();
     if (n_parts > 1 && tensors_.size() > size_t(INT32_MAX))
         throw Error("more tensors than split.tensors.count can say");
     std::string_view prefix = path_;
@@ -226,10 +230,11 @@ std::vector<Writer::PlannedPart> Writer::plan() const {
     std::vector<PlannedPart> plan(n_parts);
     for (size_t i = 0; i < parts.size(); ++i) {
         PlannedPart& part = plan[parts[i]];
-        if (part.n_tensors++ == 0) part.first_tensor = i;
+        ++part.n_tensors;
         part.data_bytes += padded(tensors_[i].nbytes(), alignment());
     }
     for (uint32_t i = 0; i < n_parts; ++i) {
+        if (i > 0) plan[i].first_tensor = plan[i - 1].first_tensor + plan[i - 1].n_tensors;
         plan[i].path = n_parts == 1 ? path_ : split_name(prefix, i, n_parts);
         const auto tensors = std::span(tensors_).subspan(plan[i].first_tensor, plan[i].n_tensors);
         for (const Gguf* source : sources_)
@@ -248,27 +253,28 @@ void Writer::protect(const Gguf& source) { sources_.push_back(&source); }
 void Writer::begin() {
     if (begun_) throw Error("begin() a second time");
     plan_ = plan();
-    // Parts stay open until all are whole: a file without a name is gone once it is closed.
+    // Parts are open until all are whole: a file without a name is gone once it is closed.
     if (!allow_more_open_files(plan_.size()))
         throw Error(
             fmt::format("{} parts are open until the last is written, more than the files this process may open "
                         "(ulimit -n); write larger parts, or raise that limit",
                         plan_.size()));
     begun_ = true;
+    // All at once: a path that cannot be written to is better known before the work than after it.
     files_.reserve(plan_.size());
-    start_part();
+    for (const PlannedPart& part : plan_) files_.emplace_back(part.path);
+    for (uint32_t i = 0; i < plan_.size(); ++i) start_part(i);
 }
 
-void Writer::start_part() {
-    const size_t i = files_.size();
+void Writer::start_part(uint32_t i) {
     const PlannedPart& part = plan_[i];
-    AtomicFile& file = files_.emplace_back(part.path);
+    AtomicFile& file = files_[i];
     std::vector<std::byte> gathered;  // a header comes in pieces of a few bytes
     const auto write_gathered = [&] {
         file.write(gathered);
         gathered.clear();
     };
-    encode_header(part_metadata(uint32_t(i), uint32_t(plan_.size())),
+    encode_header(part_metadata(i, uint32_t(plan_.size())),
                   std::span(tensors_).subspan(part.first_tensor, part.n_tensors), alignment(),
                   [&](std::span<const std::byte> bytes) {
                       if (gathered.size() + bytes.size() > kGatheredBytes) write_gathered();
@@ -287,7 +293,7 @@ void Writer::end_tensor() {
     if (missing_ != 0)
         throw Error(fmt::format("tensor {}: {} bytes, expected {}", in_quotes(tensor.name), tensor.nbytes() - missing_,
                                 tensor.nbytes()));
-    files_.back().write_zeros(padded(tensor.nbytes(), alignment()) - tensor.nbytes());
+    files_[part_].write_zeros(padded(tensor.nbytes(), alignment()) - tensor.nbytes());
 }
 
 void Writer::begin_tensor(std::string_view name) {
@@ -296,8 +302,7 @@ void Writer::begin_tensor(std::string_view name) {
     if (n_begun_ == tensors_.size() || tensors_[n_begun_].name != name)
         throw Error(fmt::format("tensor {} is out of turn, expected {}", in_quotes(name),
                                 n_begun_ == tensors_.size() ? "no more" : in_quotes(tensors_[n_begun_].name)));
-    const PlannedPart& part = plan_[files_.size() - 1];
-    if (n_begun_ == part.first_tensor + part.n_tensors) start_part();
+    while (n_begun_ == plan_[part_].first_tensor + plan_[part_].n_tensors) ++part_;
     missing_ = tensors_[n_begun_].nbytes();
     ++n_begun_;
 }
@@ -311,7 +316,7 @@ Writer::Room Writer::reserve(uint64_t n_bytes) {
     }
     missing_ -= n_bytes;
     std::atomic_ref(unfilled_) += n_bytes;
-    return {&files_.back(), files_.back().reserve(n_bytes), n_bytes};
+    return {&files_[part_], files_[part_].reserve(n_bytes), n_bytes};
 }
 
 void Writer::fill(const Room& room, std::span<const std::byte> bytes) {

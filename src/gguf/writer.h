@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/atomic_file.h"
@@ -76,7 +77,9 @@ class Writer {
 
     // At most one of these, before begin(). Where a single part comes of it, it is a plain file at `path`.
     void split(const SplitLimits& limits);
-    void split(std::vector<uint32_t> part_of_tensor);  // numbers from 0, rising without gaps
+    // Numbers below n_parts, none below the one before it. A part may have no tensors: others' tools write a first one
+    // of metadata alone.
+    void split(std::vector<uint32_t> part_of_tensor, uint32_t n_parts);
 
     struct PlannedPart {
         std::string path;
@@ -114,22 +117,25 @@ class Writer {
     void commit();
 
   private:
-    std::vector<uint32_t> assignment() const;
+    // The part of each tensor, and how many parts there are.
+    std::pair<std::vector<uint32_t>, uint32_t> assignment() const;
     std::vector<KeyValue> part_metadata(uint32_t part, uint32_t n_parts) const;
+    void start_part(uint32_t part);
     void end_tensor();
-    void start_part();
 
     std::string path_;
     std::vector<KeyValue> metadata_;
     std::vector<TensorSpec> tensors_;
     std::set<std::string, std::less<>> names_;
     SplitLimits limits_;
-    std::vector<uint32_t> part_of_tensor_;  // empty: by limits_
+    std::vector<uint32_t> part_of_tensor_;
+    uint32_t n_parts_ = 0;  // of part_of_tensor_; 0: by limits_
     std::vector<const Gguf*> sources_;
 
     bool begun_ = false;
     std::vector<PlannedPart> plan_;  // from begin() on
-    std::vector<AtomicFile> files_;  // the parts started so far
+    std::vector<AtomicFile> files_;  // one a part
+    size_t part_ = 0;                // of the current tensor
     size_t n_begun_ = 0;             // tensors; the current one is the last of them
     uint64_t missing_ = 0;           // bytes of the current tensor still to come
     uint64_t unfilled_ = 0;          // bytes of all rooms that were reserved and not filled; atomic

@@ -147,7 +147,7 @@ void describe_output(gguf::Writer& writer, const Gguf& source, const QuantizePla
         writer.add_tensor(std::move(spec));
         parts.push_back(uint32_t(step.source->part));
     }
-    if (options.keep_split) writer.split(std::move(parts));
+    if (options.keep_split) writer.split(std::move(parts), uint32_t(source.parts().size()));
     if (options.split) writer.split(*options.split);
 }
 

@@ -148,6 +148,29 @@ TEST_F(Quantize, ASourceInPartsNeedsKeepSplitAndKeepsItsParts) {
     EXPECT_EQ(result.tensor("blk.0.ffn_down.weight").type, TensorType::Q4_0);
 }
 
+// As llama-gguf-split --no-tensor-first-split writes them.
+TEST_F(Quantize, KeepSplitTakesAFirstPartOfMetadataAlone) {
+    const std::vector<Matrix> model = small_model();
+    gguf::Writer writer(folder_ / "parts.gguf");
+    writer.set("general.architecture", Value::string("qwen2"));
+    for (const Matrix& m : model)
+        writer.add_tensor({.name = m.name, .ne = {m.row, m.rows, 1, 1}, .type = TensorType::F32});
+    writer.split({1, 1, 2, 2}, 3);
+    writer.begin();
+    for (const Matrix& m : model) {
+        writer.begin_tensor(m.name);
+        writer.write(std::as_bytes(std::span(m.values)));
+    }
+    writer.commit();
+    const auto done = run({"--type", "q4_0", "--pure", "--keep-split"}, folder_ / "parts-00001-of-00003.gguf");
+    ASSERT_EQ(done.status, 0) << done.err;
+    const auto result = gguf::Gguf::open((folder_ / "out-00001-of-00003.gguf").string());
+    ASSERT_EQ(result.parts().size(), 3u);
+    EXPECT_EQ(result.parts()[0].n_tensors, 0u);
+    EXPECT_EQ(result.tensor("blk.0.attn_v.weight").part, 1u);
+    EXPECT_EQ(result.tensor("blk.0.ffn_down.weight").part, 2u);
+}
+
 TEST_F(Quantize, CountsThatNoModelHasAreRefused) {
     const auto refused = [&](const std::string& key, const Value& value, const std::string& found) {
         write_model(in(), small_model(), 0,

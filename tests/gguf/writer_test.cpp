@@ -243,6 +243,32 @@ TEST_F(WriterTest, PartsHoldAllMetadataAndTheirNumbers) {
         EXPECT_TRUE(std::ranges::equal(whole.data(t), pattern(36, unsigned(t.name[0]))));
 }
 
+TEST_F(WriterTest, PartsMayHaveNoTensors) {
+    Writer out(path("m.gguf"));
+    out.set("general.architecture", Value::string("test"));
+    for (const char* name : {"a", "b", "c"}) out.add_tensor({.name = name, .ne = {9, 1, 1, 1}});
+    out.split({1, 1, 3}, 5);
+    out.begin();
+    for (const char* name : {"a", "b", "c"}) {
+        out.begin_tensor(name);
+        out.write(pattern(36, unsigned(name[0])));
+    }
+    out.commit();
+    const Gguf whole = Gguf::open(path("m-00001-of-00005.gguf"));
+    ASSERT_EQ(whole.parts().size(), 5u);
+    EXPECT_EQ(whole.tensor("b").part, 1u);
+    EXPECT_EQ(whole.tensor("c").part, 3u);
+    for (const TensorInfo& t : whole.tensors())
+        EXPECT_TRUE(std::ranges::equal(whole.data(t), pattern(36, unsigned(t.name[0]))));
+    for (const auto& [parts, n] :
+         {std::pair<std::vector<uint32_t>, uint32_t>{{0, 0}, 1}, {{0, 1, 0}, 2}, {{0, 0, 2}, 2}}) {
+        Writer bad(path("bad.gguf"));
+        for (const char* name : {"a", "b", "c"}) bad.add_tensor({.name = name, .ne = {9, 1, 1, 1}});
+        bad.split(parts, n);
+        EXPECT_THAT(what([&] { bad.begin(); }), HasSubstr("bad.gguf: "));
+    }
+}
+
 TEST(SplitAssignment, FillsPartsGreedily) {
     std::vector<TensorSpec> tensors;
     for (const uint64_t n : {8, 8, 16, 1, 40, 8})
