@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
 
 #include "base/byte_size.h"
 #include "cli/commands.h"
@@ -118,8 +119,10 @@ void print_json(const Gguf& model, bool full) {
                                  {"bytes", part.size},
                                  {"data_offset", part.data_offset},
                                  {"n_tensors", part.n_tensors}});
-    json["metadata"] = Json::object();
-    for (const auto& [key, value] : model.metadata()) json["metadata"][key] = value_json(value, full);
+    // A lookup of an ordered object goes through all of it; the reader has seen to it that each key comes once.
+    Json::object_t metadata;
+    for (const auto& [key, value] : model.metadata()) metadata.emplace_back(key, value_json(value, full));
+    json["metadata"] = std::move(metadata);
     json["tensors"] = Json::array();
     for (const TensorInfo& t : model.tensors())
         json["tensors"].push_back({{"name", t.name},

@@ -154,25 +154,32 @@ Writer::Writer(std::string path) : path_(std::move(path)) {}
 void Writer::set(std::string_view key, Value value) {
     if (begun_) throw Error("metadata after begin()");
     if (key.empty()) throw Error("an empty metadata key");
-    const auto at = std::ranges::find(metadata_, key, &KeyValue::key);
-    if (at != metadata_.end())
-        at->value = std::move(value);
-    else
+    const auto [place, is_new] = key_places_.try_emplace(std::string(key), metadata_.size());
+    if (is_new)
         metadata_.push_back({std::string(key), std::move(value)});
+    else
+        metadata_[place->second].value = std::move(value);
 }
 
 void Writer::remove(std::string_view key) {
     if (begun_) throw Error("metadata after begin()");
-    std::erase_if(metadata_, [&](const KeyValue& entry) { return entry.key == key; });
+    const auto place = key_places_.find(key);
+    if (place == key_places_.end()) return;
+    const size_t at = place->second;
+    metadata_.erase(metadata_.begin() + ptrdiff_t(at));
+    key_places_.erase(place);
+    for (auto& [other, its_place] : key_places_)
+        if (its_place > at) --its_place;
 }
 
 uint32_t Writer::alignment() const {
-    const auto at = std::ranges::find(metadata_, kAlignmentKey, &KeyValue::key);
-    if (at == metadata_.end()) return kDefaultAlignment;
-    const auto alignment = at->value.as<uint32_t>();
-    if (at->value.type() != ValueType::U32 || !alignment || !std::has_single_bit(*alignment))
+    const auto place = key_places_.find(kAlignmentKey);
+    if (place == key_places_.end()) return kDefaultAlignment;
+    const Value& value = metadata_[place->second].value;
+    const auto alignment = value.as<uint32_t>();
+    if (value.type() != ValueType::U32 || !alignment || !std::has_single_bit(*alignment))
         throw Error(
-            fmt::format("key '{}' is {}, expected a u32 that is a power of two", kAlignmentKey, at->value.describe()));
+            fmt::format("key '{}' is {}, expected a u32 that is a power of two", kAlignmentKey, value.describe()));
     return *alignment;
 }
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -125,6 +126,7 @@ class Writer {
 
     std::string path_;
     std::vector<KeyValue> metadata_;
+    std::map<std::string, size_t, std::less<>> key_places_;  // in metadata_
     std::vector<TensorSpec> tensors_;
     std::set<std::string, std::less<>> names_;
     SplitLimits limits_;

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <random>
 
@@ -258,6 +259,22 @@ TEST_F(SplitMerge, RefusesPartsOfAnotherModel) {
                                         as_first + ": parts of one model\n");
     EXPECT_EQ(merge("more", "one"), "minfer merge: " + second + ": key 'run': found no such key, expected i32 2" +
                                         as_first + ": parts of one model\n");
+}
+
+// Looking for each key among all of them took 39 s here.
+TEST_F(SplitMerge, ManyKeys) {
+    gguf::Writer out(path("m.gguf"));
+    for (int i = 0; i < 120'000; ++i) out.set(fmt::format("key{}", i), gguf::Value::scalar(true));
+    out.add_tensor({.name = "t", .ne = {4, 1, 1, 1}});
+    out.begin();
+    out.begin_tensor("t");
+    out.write(std::vector<std::byte>(16));
+    out.commit();
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(minfer({"split", path("m.gguf"), path("p"), "--max-size", "1M"}).status, 0);
+    EXPECT_EQ(minfer({"info", path("m.gguf"), "--json"}).status, 0);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+    EXPECT_EQ(test::read_file(path("p/m.gguf")), test::read_file(path("m.gguf")));
 }
 
 TEST_F(SplitMerge, SaysWhenASplitCannotComeBackByteForByte) {

@@ -269,6 +269,19 @@ TEST_F(WriterTest, PartsMayHaveNoTensors) {
     }
 }
 
+TEST_F(WriterTest, KeysAreFoundAfterOthersWereRemoved) {
+    Writer out(path("m.gguf"));
+    for (const char* key : {"a", "b", "c", "d"}) out.set(key, Value::scalar(1));
+    out.remove("b");
+    out.remove("none");
+    out.set("d", Value::scalar(2));
+    out.set("a", Value::scalar(3));
+    out.set("b", Value::scalar(4));
+    const std::vector<KeyValue> expected = {
+        {"a", Value::scalar(3)}, {"c", Value::scalar(1)}, {"d", Value::scalar(2)}, {"b", Value::scalar(4)}};
+    EXPECT_EQ(out.metadata(), expected);
+}
+
 TEST(SplitAssignment, FillsPartsGreedily) {
     std::vector<TensorSpec> tensors;
     for (const uint64_t n : {8, 8, 16, 1, 40, 8})
