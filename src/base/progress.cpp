@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/byte_size.h"
+#include "base/printable.h"
 
 namespace minfer {
 namespace {
@@ -62,7 +63,7 @@ Progress::~Progress() {
     if (drawn_) std::fflush(out_);
 }
 
-void Progress::item(std::string_view name) { item_ = name; }
+void Progress::item(std::string_view name) { item_ = printable(name); }
 
 void Progress::advance(uint64_t bytes) {
     done_ += bytes;

@@ -1,6 +1,8 @@
 // minfer compare: what two GGUF files have in common and where they differ.
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/compare_tensors.h"
 #include "cli/metadata_text.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
@@ -88,8 +89,8 @@ int run(const std::vector<std::string>& args) {
         bar.finish();
     }
     for (const auto& file : files)
-        fmt::print("{} {}: {} bytes, {} tensors\n", dry_run ? "would write" : "wrote", file.path, file.file_bytes(),
-                   file.n_tensors);
+        fmt::print("{} {}: {} bytes, {} tensors\n", dry_run ? "would write" : "wrote", printable(file.path),
+                   file.file_bytes(), file.n_tensors);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/byte_size.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/metadata_text.h"
 #include "cli/parse.h"

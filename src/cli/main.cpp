@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/generate.h"
@@ -55,13 +56,13 @@ int run(const std::vector<std::string>& args) {
         }
         return generate(args);
     } catch (const UsageError& e) {
-        fmt::print(stderr, "{}: {}\n", prefix, e.what());
+        fmt::print(stderr, "{}: {}\n", prefix, printable(e.what()));
         return 2;
     } catch (const std::bad_alloc&) {
         fmt::print(stderr, "{}: out of memory; a smaller --n-ctx or --n-batch takes less\n", prefix);
         return 1;
     } catch (const std::exception& e) {
-        fmt::print(stderr, "{}: {}\n", prefix, e.what());
+        fmt::print(stderr, "{}: {}\n", prefix, printable(e.what()));
         return 1;
     }
 }

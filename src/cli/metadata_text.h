@@ -11,8 +11,6 @@ namespace minfer::cli {
 
 // One line: control characters escaped, and unless `full` long strings and arrays cut, saying how much is left out.
 std::string value_text(const gguf::Value& value, bool full);
-// `text` with its control characters escaped: what a file says must not command a terminal.
-std::string printable(std::string_view text);
 // "u32", "string", "array[i32]".
 std::string value_type_text(const gguf::Value& value);
 

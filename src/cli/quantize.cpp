@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/progress.h"
 #include "base/threads.h"
 #include "cli/commands.h"
@@ -87,10 +88,10 @@ std::string shape_of(const gguf::TensorInfo& tensor) {
 
 void print_table(const QuantizePlan& plan) {
     size_t width = 0;
-    for (const QuantizeStep& step : plan.steps) width = std::max(width, step.source->name.size());
+    for (const QuantizeStep& step : plan.steps) width = std::max(width, printable(step.source->name).size());
     for (const QuantizeStep& step : plan.steps)
-        fmt::print("{:<{}}  {:>18}  {:>6} -> {:<6}  {:>9.2f} MiB -> {:>9.2f} MiB\n", step.source->name, width,
-                   shape_of(*step.source), gguf::type_name(step.source->type), gguf::type_name(step.target.type),
+        fmt::print("{:<{}}  {:>18}  {:>6} -> {:<6}  {:>9.2f} MiB -> {:>9.2f} MiB\n", printable(step.source->name),
+                   width, shape_of(*step.source), gguf::type_name(step.source->type), gguf::type_name(step.target.type),
                    mib(step.source->nbytes), mib(step.nbytes));
 }
 
@@ -100,7 +101,8 @@ void print_list(const QuantizePlan& plan, Choice choice, const std::string& what
     std::string names;
     for (const QuantizeStep& step : plan.steps) {
         if (step.target.choice != choice) continue;
-        names += fmt::format("{}{} ({})", n++ ? ", " : "", step.source->name, gguf::type_name(step.target.type));
+        names +=
+            fmt::format("{}{} ({})", n++ ? ", " : "", printable(step.source->name), gguf::type_name(step.target.type));
     }
     if (n > 0) fmt::print("quantize: {} tensor(s) {}: {}\n", n, what, names);
 }
@@ -139,12 +141,12 @@ void warn_of_the_unused(const gguf::Gguf& source, const quant::QuantizeOptions& 
     std::string names;
     for (const std::string& name : options.importance->names()) {
         if (source.find_tensor(name)) continue;
-        if (n < kMostNames) names += fmt::format("{}{}", n ? ", " : "", name);
+        if (n < kMostNames) names += fmt::format("{}{}", n ? ", " : "", printable(name));
         if (n++ == kMostNames) names += ", ...";
     }
     if (n > 0)
         fmt::print(stderr, "quantize: warning: {} of the {} entries of {} match no tensor: {}\n", n,
-                   options.importance->n_entries(), options.importance->path(), names);
+                   options.importance->n_entries(), printable(options.importance->path()), names);
 }
 
 int run(const std::vector<std::string>& args) {
@@ -219,7 +221,8 @@ int run(const std::vector<std::string>& args) {
         print_table(plan);
         print_summary(plan, options);
         for (const auto& file : files)
-            fmt::print("would write {}: {} bytes, {} tensors\n", file.path, file.file_bytes(), file.n_tensors);
+            fmt::print("would write {}: {} bytes, {} tensors\n", printable(file.path), file.file_bytes(),
+                       file.n_tensors);
         return 0;
     }
     ThreadPool pool(std::min(threads ? threads : usable_cpus(), quant::kMaxQuantizeThreads));
@@ -235,7 +238,7 @@ int run(const std::vector<std::string>& args) {
     quant::quantize_model(source, plan, options, out, pool, report);
     progress.finish();
     print_summary(plan, options);
-    for (const auto& file : files) fmt::print("wrote {}: {} bytes\n", file.path, file.file_bytes());
+    for (const auto& file : files) fmt::print("wrote {}: {} bytes\n", printable(file.path), file.file_bytes());
     return 0;
 }
 

@@ -6,6 +6,9 @@
 
 #include "base/byte_size.h"
 #include "base/error.h"
+#include "base/held_signals.h"
+#include "base/printable.h"
+#include "base/temporary_path.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
 #include "cli/size.h"
@@ -89,7 +92,7 @@ int split(const std::vector<std::string>& args) {
             stderr,
             "note: {} has left-over split.* keys or unusual padding, which the parts do not keep; merged again, they "
             "hold the same metadata and tensors\n",
-            input);
+            printable(input));
     if (!dry_run) {
         Progress progress("split", out.data_bytes());
         gguf::rewrite_tensors(source, out, progress);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/progress.h"
 #include "base/sha256.h"
 #include "cli/commands.h"

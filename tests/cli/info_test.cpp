@@ -127,6 +127,7 @@ TEST(Info, SaysWhatIsWrong) {
     EXPECT_EQ(bad.status, 1);
     EXPECT_THAT(bad.err, ::testing::StartsWith("minfer info: " + (folder / "m.gguf").string() + ": version: found "));
     EXPECT_EQ(info({(folder / "none.gguf").string()}).status, 1);
+    EXPECT_THAT(info({(folder / "\x1b[2J").string()}).err, HasSubstr("/\\x1b[2J: cannot open"));
     EXPECT_EQ(info({}).status, 2);
     EXPECT_EQ(info({"x.gguf", "--fall"}).status, 2);
     EXPECT_EQ(info({"--help"}).status, 0);

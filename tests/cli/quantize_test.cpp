@@ -186,6 +186,19 @@ TEST_F(Quantize, CountsThatNoModelHasAreRefused) {
     refused("qwen2.attention.head_count", Value::array(std::span<const int64_t>(layers)), "-7");
 }
 
+TEST_F(Quantize, NamesCannotCommandATerminal) {
+    write_model(in(), {random_matrix("evil\x1b[2J.weight", 256, 64)});
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"--type", "q4_0", "--pure", "--dry-run"},
+                                                  {"--type", "q4_0", "--pure"},
+                                                  {"--type", "q6_K", "--pure", "--tensor-type", "evil=q4_K"},
+                                                  {"--type", "q4_0", "--pure", "--tensor-type", "\x1b[a]=q8_0"}}) {
+        const auto done = run(words);
+        EXPECT_EQ(done.status, 0) << done.err;
+        EXPECT_EQ((done.out + done.err).find('\x1b'), std::string::npos) << done.out << done.err;
+    }
+    EXPECT_NE(run({"--type", "q4_0", "--pure", "--dry-run"}).out.find("evil\\x1b[2J.weight  "), std::string::npos);
+}
+
 TEST_F(Quantize, SplitMaxSizeWritesParts) {
     ASSERT_EQ(run({"--type", "q8_0", "--split-max-size", "150K"}).status, 0);
     EXPECT_GT(gguf::Gguf::open((folder_ / "out-00001-of-00002.gguf").string()).parts().size(), 1u);

@@ -25,6 +25,8 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 std::vector<std::string> files_in(const fs::path& folder) {
@@ -275,6 +277,16 @@ TEST_F(SplitMerge, ManyKeys) {
     EXPECT_EQ(minfer({"info", path("m.gguf"), "--json"}).status, 0);
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
     EXPECT_EQ(test::read_file(path("p/m.gguf")), test::read_file(path("m.gguf")));
+}
+
+TEST_F(SplitMerge, PathsCannotCommandATerminal) {
+    write_model(path("m\x1b[2J.gguf"), 2);
+    const auto split = minfer({"split", path("m\x1b[2J.gguf"), path("p"), "--max-size", "70K"});
+    EXPECT_EQ(split.status, 0);
+    EXPECT_THAT(split.out, HasSubstr("m\\x1b[2J-00001-of-00002.gguf: 1 tensor"));
+    const auto missing = minfer({"merge", path("w.gguf"), path("n\x1b[2J-00001-of-00002.gguf")});
+    EXPECT_THAT(missing.err, HasSubstr("n\\x1b[2J-00001-of-00002.gguf: cannot open"));
+    for (const std::string& said : {split.out, split.err, missing.err}) EXPECT_THAT(said, Not(HasSubstr("\x1b")));
 }
 
 TEST_F(SplitMerge, SaysWhenASplitCannotComeBackByteForByte) {
