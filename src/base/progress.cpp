@@ -15,6 +15,7 @@ namespace minfer {
 namespace {
 
 constexpr auto kRedraw = std::chrono::milliseconds(100);
+constexpr auto kNextLine = std::chrono::seconds(1);  // lines of a log: none for work that is soon done
 constexpr size_t kBarColumns = 24;
 
 size_t terminal_width(std::FILE* out) {
@@ -74,9 +75,11 @@ void Progress::advance(uint64_t bytes) {
         return;
     }
     const uint64_t tenths = total_ == 0 ? 0 : uint64_t(10.0 * double(done_) / double(total_));
-    if (tenths > tenths_ && tenths < 10)
-        fmt::print(out_, "{}: {}% of {}\n", title_, tenths * 10, format_byte_size(total_));
+    if (tenths <= tenths_ || tenths >= 10 || now - last_draw_ < kNextLine) return;
+    fmt::print(out_, "{}: {}% of {}\n", title_, tenths * 10, format_byte_size(total_));
+    std::fflush(out_);
     tenths_ = tenths;
+    last_draw_ = now;
 }
 
 void Progress::draw(Clock::time_point now) {

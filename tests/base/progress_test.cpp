@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "base/byte_size.h"
 
@@ -11,6 +13,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 TEST(ByteSize, Formats) {
@@ -49,11 +52,43 @@ std::string drawn(bool is_terminal, bool finished, int patience = 0) {
     return copy;
 }
 
-TEST(Progress, WritesALineForEachTenthIntoALog) {
-    EXPECT_THAT(drawn(false, true), StartsWith("copy: 10% of 1000 B\ncopy: 20% of 1000 B\n"));
-    EXPECT_THAT(drawn(false, true), HasSubstr("copy: 90% of 1000 B\ncopy: 1000 B in 0.0 s, "));
-    EXPECT_THAT(drawn(false, true), Not(HasSubstr("\x1b")));
-    EXPECT_THAT(drawn(false, true), Not(HasSubstr("100%")));
+TEST(Progress, WritesTheLastLineAloneOfSoonDoneWorkIntoALog) {
+    EXPECT_THAT(drawn(false, true), StartsWith("copy: 1000 B in 0.0 s, "));
+}
+
+TEST(Progress, WritesALineASecondIntoALogAtMost) {
+    char* text = nullptr;
+    size_t size = 0;
+    std::FILE* out = open_memstream(&text, &size);
+    Progress progress("copy", 1000, out, false);
+    for (int i = 0; i < 15; ++i) {
+        progress.advance(50);  // to 75% in 1.5 s
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    progress.advance(250);
+    progress.finish();
+    std::fclose(out);
+    const std::string lines(text, size);
+    std::free(text);
+    EXPECT_THAT(lines, MatchesRegex("copy: [4-7]0% of 1000 B\ncopy: 1000 B in [0-9.]* s, [^\n]*\n"));
+    EXPECT_THAT(lines, Not(HasSubstr("\x1b")));
+}
+
+TEST(Progress, AnItemCannotCommandATerminal) {
+    char* text = nullptr;
+    size_t size = 0;
+    std::FILE* out = open_memstream(&text, &size);
+    {
+        Progress progress("copy", 1000, out, true);
+        progress.item("a\x1b[2Jb\n\xc2\x9b");
+        std::this_thread::sleep_for(std::chrono::milliseconds(150));
+        progress.advance(500);
+    }
+    std::fclose(out);
+    const std::string drawing(text, size);
+    std::free(text);
+    EXPECT_THAT(drawing, HasSubstr("a\\x1b[2Jb\\n\\xc2\\x9b"));
+    EXPECT_THAT(drawing, Not(HasSubstr("\x1b[2J")));
 }
 
 TEST(Progress, IsQuietAboutWorkThatIsSoonDone) {
