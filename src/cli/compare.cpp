@@ -122,13 +122,18 @@ int compare(const std::vector<std::string>& args) {
     app.add_option("B", path_b, "another")->required();
     app.add_flag("--json", json, "print one JSON object");
     if (const auto status = parse(app, args)) return *status;
-    const Gguf a = Gguf::open(path_a, Gguf::Access::Read), b = Gguf::open(path_b, Gguf::Access::Read);
-    const Comparison comparison = compare_models(a, b);
-    if (json)
-        fmt::print("{}\n", json_text(to_json(a, b, comparison)));
-    else
-        print_text(comparison);
-    return comparison.is_equal() ? 0 : 1;
+    try {
+        const Gguf a = Gguf::open(path_a, Gguf::Access::Read), b = Gguf::open(path_b, Gguf::Access::Read);
+        const Comparison comparison = compare_models(a, b);
+        if (json)
+            fmt::print("{}\n", json_text(to_json(a, b, comparison)));
+        else
+            print_text(comparison);
+        return comparison.is_equal() ? 0 : 1;
+    } catch (const Error& e) {
+        if (json) fmt::print("{}\n", json_text({{"a", path_a}, {"b", path_b}, {"equal", false}, {"error", e.what()}}));
+        throw;
+    }
 }
 
 }  // namespace

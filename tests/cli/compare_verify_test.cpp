@@ -124,6 +124,17 @@ TEST_F(CompareVerify, VerifySaysWhyAFileCannotBeRead) {
     EXPECT_THAT(failing.err, EndsWith("Input/output error\n"));
 }
 
+TEST_F(CompareVerify, CompareSaysWhyInJsonToo) {
+    write("m.gguf", {tensor("a", TensorType::I8, {1, 1, 1, 1}, std::vector<int8_t>{1})});
+    const auto done = minfer({"compare", path("m.gguf"), path("none.gguf"), "--json"});
+    EXPECT_EQ(done.status, 1);
+    const Json json = Json::parse(done.out);
+    EXPECT_EQ(json["equal"], false);
+    EXPECT_EQ(json["b"], path("none.gguf"));
+    EXPECT_EQ(json["error"], path("none.gguf") + ": cannot open: No such file or directory");
+    EXPECT_EQ(done.err, "minfer compare: " + json["error"].get<std::string>() + "\n");
+}
+
 TEST_F(CompareVerify, PartsAreTheModelThatTheyHold) {
     const std::vector<Tensor> tensors = {tensor("a", TensorType::I8, {3, 1, 1, 1}, std::vector<int8_t>{1, 2, 3}),
                                          tensor("b", TensorType::I8, {2, 1, 1, 1}, std::vector<int8_t>{4, 5})};
