@@ -30,6 +30,14 @@ std::span<const Command> all_commands() {
     return table;
 }
 
+// Of the words on having no memory left: what takes less of it. The other commands take little, whatever their options.
+std::string_view less_memory(std::string_view command) {
+    if (command.empty()) return "; a smaller --n-ctx or --n-batch takes less";
+    const bool runs_a_model =
+        command == kBenchCommand.name || command == kLogitsCommand.name || command == kPerplexityCommand.name;
+    return runs_a_model ? "; a smaller --n-batch takes less" : "";
+}
+
 void print_help() {
     fmt::print(
         "minfer: the same bits, everywhere\n\nusage:\n"
@@ -48,10 +56,12 @@ int run(const std::vector<std::string>& args) {
         return args.empty() ? 2 : 0;
     }
     std::string prefix = "minfer";
+    std::string_view name;  // of the subcommand
     try {
         for (const Command& command : all_commands()) {
             if (command.name != args[0]) continue;
-            prefix = fmt::format("minfer {}", command.name);
+            name = command.name;
+            prefix = fmt::format("minfer {}", name);
             return command.run({args.begin() + 1, args.end()});
         }
         return generate(args);
@@ -59,7 +69,7 @@ int run(const std::vector<std::string>& args) {
         fmt::print(stderr, "{}: {}\n", prefix, printable(e.what()));
         return 2;
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "{}: out of memory; a smaller --n-ctx or --n-batch takes less\n", prefix);
+        fmt::print(stderr, "{}: out of memory{}\n", prefix, less_memory(name));
         return 1;
     } catch (const std::exception& e) {
         fmt::print(stderr, "{}: {}\n", prefix, printable(e.what()));

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gguf/bytes.h"
 #include "gguf/writer.h"
 #include "support/support.h"
 
@@ -131,6 +132,17 @@ TEST(Info, SaysWhatIsWrong) {
     EXPECT_EQ(info({}).status, 2);
     EXPECT_EQ(info({"x.gguf", "--fall"}).status, 2);
     EXPECT_EQ(info({"--help"}).status, 0);
+}
+
+TEST(Info, HasNoAdviceOnMemoryThatItCannotFollow) {
+    const test::TemporaryFolder folder;
+    constexpr uint64_t kLength = uint64_t(1) << 29;  // a string of zeros, most of it a hole in the file
+    test::write_file(folder / "m.gguf", test::Bytes().start(0, 1).key("long", 8).u64(kLength).text());
+    std::filesystem::resize_file(folder / "m.gguf", kLength + 100);
+    const auto done = test::run({"bash", "-c", "ulimit -v 250000 && exec \"$@\"", "-", test::binary().string(), "info",
+                                 (folder / "m.gguf").string()});
+    EXPECT_EQ(done.status, 1);
+    EXPECT_EQ(done.err, "minfer info: out of memory\n");
 }
 
 }  // namespace
