@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/progress.h"
@@ -45,11 +46,20 @@ struct VerifiedTensor {
     }
 };
 
+struct VerifiedPart {
+    std::string sha256;
+    uint64_t end = 0;         // of the last tensor, padding included
+    uint64_t n_trailing = 0;  // bytes after it, which no reader looks at
+};
+
 struct Verified {
-    std::vector<std::string> part_sha256;
+    std::vector<VerifiedPart> parts;
     std::vector<VerifiedTensor> tensors;
 
-    size_t n_faulty() const { return size_t(std::ranges::count_if(tensors, &VerifiedTensor::is_faulty)); }
+    size_t n_faulty_tensors() const { return size_t(std::ranges::count_if(tensors, &VerifiedTensor::is_faulty)); }
+    bool is_sound() const {
+        return n_faulty_tensors() == 0 && std::ranges::all_of(parts, [](const auto& p) { return p.n_trailing == 0; });
+    }
 };
 
 // Reads the part once, from its first byte to its last; every byte goes into the file's hash, a tensor's into its own.
@@ -69,6 +79,7 @@ void verify_part(const Gguf& model, size_t part, Progress& progress, Verified& o
         }
     };
     const auto nothing = [](std::span<const std::byte>) {};
+    uint64_t end = model.parts()[part].data_offset;
     for (const TensorInfo& tensor : model.tensors()) {
         if (tensor.part != part) continue;
         progress.item(tensor.name);
@@ -80,10 +91,11 @@ void verify_part(const Gguf& model, size_t part, Progress& progress, Verified& o
                  own.update(bytes);
                  checker.check(bytes);
              });
+        end = checked_align_up(tensor.offset + tensor.nbytes, model.parts()[part].alignment).value_or(UINT64_MAX);
         out.tensors.push_back({&tensor, own.hex_digest(), checker.findings()});
     }
     pass(file.size(), kChunkBytes, nothing);
-    out.part_sha256.push_back(whole.hex_digest());
+    out.parts.push_back({whole.hex_digest(), end, file.size() > end ? file.size() - end : 0});
 }
 
 Verified verify_model(const Gguf& model) {
@@ -97,20 +109,29 @@ Verified verify_model(const Gguf& model) {
 void print_text(const Gguf& model, const Verified& verified) {
     for (const VerifiedTensor& t : verified.tensors)
         fmt::print("{}  {}{}\n", t.sha256, printable(t.tensor->name), t.words().empty() ? "" : "  " + t.words());
-    for (size_t i = 0; i < model.parts().size(); ++i)
-        fmt::print("{}  {}\n", verified.part_sha256[i], printable(model.parts()[i].path));
-    const size_t n_faulty = verified.n_faulty();
-    if (n_faulty == 0)
-        fmt::print("{} tensors, no fault found\n", verified.tensors.size());
+    for (size_t i = 0; i < model.parts().size(); ++i) {
+        const VerifiedPart& part = verified.parts[i];
+        fmt::print(
+            "{}  {}{}\n", part.sha256, printable(model.parts()[i].path),
+            part.n_trailing == 0 ? "" : fmt::format("  {} bytes after its end at {}", part.n_trailing, part.end));
+    }
+    const size_t n_faulty = verified.n_faulty_tensors();
+    fmt::print("{} tensors, ", verified.tensors.size());
+    if (verified.is_sound())
+        fmt::print("no fault found\n");
+    else if (n_faulty > 0)
+        fmt::print("{} of them faulty\n", n_faulty);
     else
-        fmt::print("{} tensors, {} of them faulty\n", verified.tensors.size(), n_faulty);
+        fmt::print("none of them faulty, but more in the file than they are\n");
 }
 
 Json to_json(const Gguf& model, const Verified& verified) {
-    Json json{{"path", model.path()}, {"ok", verified.n_faulty() == 0}};
+    Json json{{"path", model.path()}, {"ok", verified.is_sound()}};
     for (size_t i = 0; i < model.parts().size(); ++i)
-        json["parts"].push_back(
-            {{"path", model.parts()[i].path}, {"bytes", model.parts()[i].size}, {"sha256", verified.part_sha256[i]}});
+        json["parts"].push_back({{"path", model.parts()[i].path},
+                                 {"bytes", model.parts()[i].size},
+                                 {"sha256", verified.parts[i].sha256},
+                                 {"n_trailing", verified.parts[i].n_trailing}});
     json["tensors"] = Json::array();
     for (const VerifiedTensor& t : verified.tensors) {
         Json tensor{{"name", t.tensor->name},
@@ -130,8 +151,9 @@ int verify(const std::vector<std::string>& args) {
     std::string path;
     bool json = false;
     CLI::App app(
-        "Reads all of a GGUF file: its structure, numbers that are NaN or infinite, and SHA-256 of each tensor and "
-        "file. Exits with 1 where it finds a fault.",
+        "Reads all of a GGUF file: its structure, numbers that are NaN or infinite, bytes after its end, and SHA-256 "
+        "of "
+        "each tensor and file. Exits with 1 where it finds a fault.",
         "minfer verify");
     app.add_option("FILE", path, "the file; of several parts the first")->required();
     app.add_flag("--json", json, "print one JSON object");
@@ -143,7 +165,7 @@ int verify(const std::vector<std::string>& args) {
             fmt::print("{}\n", json_text(to_json(model, verified)));
         else
             print_text(model, verified);
-        return verified.n_faulty() == 0 ? 0 : 1;
+        return verified.is_sound() ? 0 : 1;
     } catch (const Error& e) {
         if (json) fmt::print("{}\n", json_text({{"path", path}, {"ok", false}, {"error", e.what()}}));
         throw;

@@ -124,6 +124,26 @@ TEST_F(CompareVerify, VerifySaysWhyAFileCannotBeRead) {
     EXPECT_THAT(failing.err, EndsWith("Input/output error\n"));
 }
 
+TEST_F(CompareVerify, VerifyTellsOfBytesAfterTheEnd) {
+    write("m.gguf", {tensor("a", TensorType::I8, {5, 1, 1, 1}, std::vector<int8_t>{1, 2, 3, 4, 5})});
+    const std::string whole = test::read_file(path("m.gguf"));
+    test::write_file(path("short.gguf"), whole.substr(0, whole.size() - 27));  // without its last padding
+    EXPECT_EQ(minfer({"verify", path("short.gguf")}).status, 0);
+    test::write_file(path("long.gguf"), whole + "garbage");
+    const auto text = minfer({"verify", path("long.gguf")});
+    EXPECT_EQ(text.status, 1);
+    EXPECT_THAT(text.out, EndsWith(fmt::format(
+                              "long.gguf  7 bytes after its end at {}\n1 tensors, none of them faulty, but more in "
+                              "the file than they are\n",
+                              whole.size())));
+    const auto json = minfer({"verify", path("long.gguf"), "--json"});
+    EXPECT_EQ(json.status, 1);
+    const Json parsed = Json::parse(json.out);
+    EXPECT_EQ(parsed["ok"], false);
+    EXPECT_EQ(parsed["parts"][0]["n_trailing"], 7);
+    EXPECT_EQ(parsed["tensors"][0]["ok"], true);
+}
+
 TEST_F(CompareVerify, CompareSaysWhyInJsonToo) {
     write("m.gguf", {tensor("a", TensorType::I8, {1, 1, 1, 1}, std::vector<int8_t>{1})});
     const auto done = minfer({"compare", path("m.gguf"), path("none.gguf"), "--json"});
