@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/checked.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::string_view kSums = ".in_sum2", kCounts = ".counts";
 constexpr uint64_t kPieceValues = uint64_t(1) << 15;
+constexpr float kMostCounted = 0x1p62f;            // tokens, which are integers of 64 bits once they are read
 constexpr size_t kMaxNameBytes = size_t(1) << 16;  // of an entry or a text of the older form
 
 // The older form, read from its beginning to its end.
@@ -118,17 +120,39 @@ void Importance::load(const Entry& entry, uint64_t first, std::span<float> out) 
     }
 }
 
+// As the file has them: what load() makes of them hides the sums of a count of 0.
 void Importance::check_values() const {
     std::vector<float> piece;
-    for (const auto& [name, entry] : entries_)
-        for (uint64_t first = 0; first < entry.n_values; first += kPieceValues) {
-            piece.resize(std::min(kPieceValues, entry.n_values - first));
-            load(entry, first, piece);
+    const auto check = [&](const std::string& what, uint64_t n_values, float most, const std::string& expected,
+                           const auto& read) {
+        for (uint64_t first = 0; first < n_values; first += kPieceValues) {
+            piece.resize(std::min(kPieceValues, n_values - first));
+            read(first, std::as_writable_bytes(std::span(piece)));
             for (size_t i = 0; i < piece.size(); ++i)
-                if (!std::isfinite(piece[i]))
-                    throw FormatError(path_, fmt::format("entry '{}', value {}", name, first + i),
-                                      fmt::format("{}", piece[i]), "a finite number");
+                if (!(piece[i] >= 0 && piece[i] <= most))
+                    throw FormatError(path_, fmt::format("{} {}", what, first + i), fmt::format("{}", piece[i]),
+                                      expected);
         }
+    };
+    for (const auto& [name, entry] : entries_) {
+        const auto from = [this](const gguf::TensorInfo* tensor) {
+            return [this, tensor](uint64_t first, std::span<std::byte> out) {
+                gguf_->read(*tensor, first * sizeof(float), out);
+            };
+        };
+        const std::string sums = fmt::format("entry '{}', value", name);
+        constexpr float kMost = std::numeric_limits<float>::max();
+        const std::string finite = "a finite number that is not negative";
+        if (!entry.sums) {
+            check(sums, entry.n_values, kMost, finite, [&](uint64_t first, std::span<std::byte> out) {
+                legacy_->pread_exact(entry.offset + first * sizeof(float), out);
+            });
+            continue;
+        }
+        check(sums, entry.n_values, kMost, finite, from(entry.sums));
+        check(fmt::format("entry '{}', count", name), entry.counts->n_values(), kMostCounted, "0 to 2^62",
+              from(entry.counts));
+    }
 }
 
 void Importance::read_gguf() {

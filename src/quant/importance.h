@@ -19,7 +19,7 @@ namespace minfer::quant {
 
 class Importance {
   public:
-    // Throws IoError and FormatError; a value that is not finite is one of those.
+    // Throws IoError and FormatError; a sum or count that is negative or not finite is one of those.
     static Importance read(const std::string& path);
 
     const std::string& path() const { return path_; }

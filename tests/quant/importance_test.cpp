@@ -91,7 +91,9 @@ TEST(Importance, BrokenLegacyFiles) {
               "entry 1 of 1: found 8589934588 bytes to come, expected at most the 0 that are left");
     EXPECT_EQ(
         error_of(LegacyFile().number(1).text("a").number(1).floats({std::numeric_limits<float>::quiet_NaN()}).bytes()),
-        "entry 'a', value 0: found nan, expected a finite number");
+        "entry 'a', value 0: found nan, expected a finite number that is not negative");
+    EXPECT_EQ(error_of(LegacyFile().number(1).text("a").number(0).floats({1, -0.5}).bytes()),
+              "entry 'a', value 1: found -0.5, expected a finite number that is not negative");
     EXPECT_EQ(error_of(LegacyFile().number(2).text("a").number(1).floats({1}).text("a").number(1).floats({1}).bytes()),
               "entry 2 of 2: found 'a' a second time, expected each name once");
 }
@@ -136,6 +138,24 @@ TEST(Importance, BrokenGgufFiles) {
     EXPECT_THROW(Importance::read(path), FormatError);  // no sums
     write_gguf(path, {{{"x.in_sum2", {3, 1, 1, 1}}, {1, 1, 1}}, {{"x.counts", {2, 1, 1, 1}}, {1, 1}}});
     EXPECT_THROW(Importance::read(path), FormatError);  // 3 is no multiple of 2
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+    const auto refusal = [&](float sum, float count) -> std::string {
+        write_gguf(path, {{{"x.in_sum2", {2, 2, 1, 1}}, {1, 1, 1, sum}}, {{"x.counts", {1, 2, 1, 1}}, {1, count}}});
+        try {
+            Importance::read(path);
+        } catch (const FormatError& e) {
+            return e.field() + ": " + e.found();
+        }
+        return "accepted";
+    };
+    EXPECT_EQ(refusal(1, 0), "accepted");
+    EXPECT_EQ(refusal(1, kNan), "entry 'x', count 1: nan");
+    EXPECT_EQ(refusal(1, kInfinity), "entry 'x', count 1: inf");
+    EXPECT_EQ(refusal(1, -1), "entry 'x', count 1: -1");
+    EXPECT_EQ(refusal(1, 1e19f), "entry 'x', count 1: 1e+19");
+    EXPECT_EQ(refusal(-1, 1), "entry 'x', value 3: -1");
+    EXPECT_EQ(refusal(kNan, 0), "entry 'x', value 3: nan");  // which the count of 0 would hide
+    EXPECT_EQ(refusal(kInfinity, 1), "entry 'x', value 3: inf");
     write_gguf(path, {{{"x.in_sum2", {1, 1, 1, 1}}, {1}}, {{"x.counts", {1, 1, 1, 1}}, {1}}}, /*with_keys=*/false);
     EXPECT_THROW(Importance::read(path), FormatError);
 }
