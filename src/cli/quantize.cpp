@@ -42,10 +42,11 @@ quant::TypeOverride parse_tensor_type(const std::string& word) {
     if (equals == std::string::npos || equals == 0)
         throw UsageError(fmt::format("--tensor-type: found '{}', expected REGEX=TYPE", word));
     try {
-        return {std::regex(word.substr(0, equals)), parse_type("--tensor-type", word.substr(equals + 1))};
+        return {quant::tensor_name_pattern(word.substr(0, equals)),
+                parse_type("--tensor-type", word.substr(equals + 1))};
     } catch (const std::regex_error& e) {
-        throw UsageError(
-            fmt::format("--tensor-type: '{}' is no regular expression: {}", word.substr(0, equals), e.what()));
+        throw UsageError(fmt::format("--tensor-type: '{}' is no regular expression that minfer takes: {}",
+                                     word.substr(0, equals), e.what()));
     }
 }
 
@@ -122,18 +123,19 @@ void print_summary(const QuantizePlan& plan, const quant::QuantizeOptions& optio
 }
 
 // A name that is misspelt changes nothing, and would be found out long after.
-void warn_of_the_unused(const gguf::Gguf& source, const quant::QuantizeOptions& options,
+void warn_of_the_unused(const gguf::Gguf& source, const QuantizePlan& plan, const quant::QuantizeOptions& options,
                         const std::vector<std::string>& tensor_types) {
     const bool blocks = gguf::block_size(options.plan.scheme.base) > 1;
     for (size_t i = 0; i < tensor_types.size(); ++i) {
+        if (std::ranges::any_of(plan.steps, [&](const QuantizeStep& s) { return s.target.override_index == i; }))
+            continue;
         const std::regex& pattern = options.plan.overrides[i].pattern;
         const bool matches = std::ranges::any_of(
             source.tensors(), [&](const gguf::TensorInfo& t) { return std::regex_search(t.name, pattern); });
-        if (!matches)
-            fmt::print(stderr, "quantize: warning: --tensor-type '{}' matches no tensor\n", tensor_types[i]);
-        else if (!blocks)
-            fmt::print(stderr, "quantize: warning: --tensor-type '{}' has no effect with --type {}\n", tensor_types[i],
-                       options.plan.scheme.name);
+        fmt::print(stderr, "quantize: warning: --tensor-type '{}' {}\n", printable(tensor_types[i]),
+                   !matches  ? "matches no tensor"
+                   : !blocks ? fmt::format("has no effect with --type {}", options.plan.scheme.name)
+                             : "has no effect: an earlier option decides what it matches, or that is not encoded");
     }
     if (!options.importance) return;
     constexpr size_t kMostNames = 8;
@@ -170,7 +172,9 @@ int run(const std::vector<std::string>& args) {
     app.add_option("--output-tensor-type", output_type, "The type of output.weight, or of a tied embedding")
         ->type_name("T");
     app.add_option("--token-embedding-type", token_embedding_type, "The type of token_embd.weight")->type_name("T");
-    app.add_option("--tensor-type", tensor_types, "The type of tensors whose names match; the first match decides")
+    app.add_option("--tensor-type", tensor_types,
+                   "The type of tensors whose names match; the first match decides, and letters are lower case, as in "
+                   "llama-quantize")
         ->type_name("REGEX=T")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -216,7 +220,7 @@ int run(const std::vector<std::string>& args) {
     for (const auto& file : files)
         if (importance && importance->file().is_same_file(file.path))
             throw Error(fmt::format("{} is the importance matrix; writing to it would destroy it", file.path));
-    warn_of_the_unused(source, options, tensor_types);
+    warn_of_the_unused(source, plan, options, tensor_types);
     if (dry_run) {
         print_table(plan);
         print_summary(plan, options);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "base/error.h"
@@ -244,10 +245,10 @@ class Mixture {
     int64_t i_v_ = 0, i_down_ = 0;
 };
 
-const TypeOverride* find_override(const PlanOptions& options, const std::string& name) {
-    for (const TypeOverride& override : options.overrides)
-        if (std::regex_search(name, override.pattern)) return &override;
-    return nullptr;
+std::optional<size_t> find_override(const PlanOptions& options, const std::string& name) {
+    for (size_t i = 0; i < options.overrides.size(); ++i)
+        if (std::regex_search(name, options.overrides[i].pattern)) return i;
+    return std::nullopt;
 }
 
 void check_rows(const TensorFacts& tensor, TensorType type) {
@@ -268,7 +269,7 @@ PlannedTensor plan_tensor(const TensorFacts& tensor, const PlanOptions& options,
     if (!may_encode(tensor, options.quantize_output)) return {tensor.type, Choice::Kept};
 
     // These two are taken at their word, before any rule.
-    const TypeOverride* override = find_override(options, tensor.name);
+    const std::optional<size_t> override = find_override(options, tensor.name);
     const bool named_table = override && tensor.name == "per_layer_token_embd.weight";
     if (role == Role::TokenEmbedding && options.token_embedding_type && !named_table) {
         check_rows(tensor, *options.token_embedding_type);
@@ -283,7 +284,7 @@ PlannedTensor plan_tensor(const TensorFacts& tensor, const PlanOptions& options,
     Choice choice = Choice::Base;
     TensorType type = base;
     if (override) {
-        type = override->type;
+        type = options.overrides[*override].type;
         choice = Choice::Option;
     } else if (!options.scheme.pure) {
         type = mixture.choose(tensor, role);
@@ -291,10 +292,19 @@ PlannedTensor plan_tensor(const TensorFacts& tensor, const PlanOptions& options,
     }
     const TensorType fitting = fallback(type, tensor.ne[0]);
     if (fitting != type) choice = Choice::Demoted;
-    return {fitting, choice};
+    return {.type = fitting, .choice = choice, .override_index = override};
 }
 
 }  // namespace
+
+std::regex tensor_name_pattern(std::string text) {
+    for (char& c : text) c = char(std::tolower(static_cast<unsigned char>(c)));
+    auto flags = std::regex::ECMAScript;
+#ifdef __GLIBCXX__
+    flags |= std::regex_constants::__polynomial;  // else it backtracks, and (.*)*(.*)*Z takes longer than anyone waits
+#endif
+    return std::regex(text, flags);
+}
 
 bool reference_order(std::string_view a, std::string_view b) {
     const int64_t block_a = block_number(a), block_b = block_number(b);

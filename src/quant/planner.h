@@ -32,6 +32,7 @@ struct TensorFacts {
 };
 
 // One --tensor-type REGEX=TYPE: the first whose expression is found in a name decides.
+// tensor_name_pattern() makes it.
 struct TypeOverride {
     std::regex pattern;
     gguf::TensorType type;
@@ -57,8 +58,13 @@ enum class Choice {
 struct PlannedTensor {
     gguf::TensorType type;
     Choice choice;
-    bool needs_importance = false;  // the reference refuses to encode it without an importance matrix
+    bool needs_importance = false;              // the reference refuses to encode it without an importance matrix
+    std::optional<size_t> override_index = {};  // of the override that decided
 };
+
+// Matches what std::regex does in the reference, letters lower case as there, in a time that is polynomial in the
+// pattern and the name. Throws std::regex_error for what is no regular expression, and for a back-reference.
+std::regex tensor_name_pattern(std::string text);
 
 // The reference's order of tensors, in which it counts layers and writes files: by block number, those without one
 // first, then by name.

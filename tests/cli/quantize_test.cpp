@@ -326,11 +326,38 @@ TEST_F(Quantize, NamesThatMatchNothingAreToldOf) {
     EXPECT_EQ(done.err.find("'ffn=q6_K'"), std::string::npos) << done.err;
     const auto ignored = run({"--type", "f16", "--tensor-type", "ffn=q6_K"});
     EXPECT_NE(ignored.err.find("warning: --tensor-type 'ffn=q6_K' has no effect with --type f16\n"), std::string::npos);
+    const auto kept = run({"--type", "q4_K", "--tensor-type", "attn_norm=q8_0"});
+    EXPECT_NE(kept.err.find("warning: --tensor-type 'attn_norm=q8_0' has no effect: an earlier option decides what it "
+                            "matches, or that is not encoded\n"),
+              std::string::npos)
+        << kept.err;
+    const auto shadowed = run({"--type", "q4_K", "--tensor-type", "ffn=q6_K", "--tensor-type", "ffn_down=q8_0",
+                               "--token-embedding-type", "q8_0", "--tensor-type", "token=q5_K"});
+    EXPECT_EQ(shadowed.err.find("'ffn=q6_K'"), std::string::npos) << shadowed.err;
+    EXPECT_NE(shadowed.err.find("'ffn_down=q8_0' has no effect: an earlier"), std::string::npos) << shadowed.err;
+    EXPECT_NE(shadowed.err.find("'token=q5_K' has no effect: an earlier"), std::string::npos) << shadowed.err;
     for (const char* key : {"split.no=int:1", "split.count=int:2", "split.tensors.count=int:3"}) {
         const auto split = run({"--type", "q4_0", "--override-kv", key});
         EXPECT_EQ(split.status, 2);
         EXPECT_NE(split.err.find(std::string(key).substr(0, std::string(key).find('='))), std::string::npos);
     }
+}
+
+TEST_F(Quantize, PatternsMatchAsTheyDoInLlamaQuantize) {
+    ASSERT_EQ(run({"--type", "q4_K", "--tensor-type", "ATTN_V=q6_K"}).status, 0);
+    EXPECT_EQ(type_of("blk.0.attn_v.weight"), TensorType::Q6_K);
+    ASSERT_EQ(run({"--type", "q4_K", "--tensor-type", R"(^blk\.\d+\.(?!ffn)\w{2,}[._[:alpha:]]*t$=q5_K)"}).status, 0);
+    EXPECT_EQ(type_of("blk.0.attn_v.weight"), TensorType::Q5_K);
+    EXPECT_EQ(type_of("blk.0.ffn_down.weight"), TensorType::Q4_K);
+    EXPECT_EQ(type_of("token_embd.weight"), TensorType::Q4_K);
+}
+
+TEST_F(Quantize, APatternThatBacktracksEndsSoon) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto done = run({"--type", "q4_K", "--dry-run", "--tensor-type", "(.*)*(.*)*(.*)*(.*)*Z=q4_0"});
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_NE(done.err.find("matches no tensor"), std::string::npos) << done.err;
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 TEST_F(Quantize, OutputThatCannotBePrintedIsAFailure) {

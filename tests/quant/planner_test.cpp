@@ -178,8 +178,8 @@ TEST(Planner, OptionsComeBeforeRules) {
     PlanOptions options = options_for("q4_K_M", false);
     options.output_type = TensorType::Q8_0;
     options.token_embedding_type = TensorType::Q3_K;
-    options.overrides.push_back({std::regex("ffn_(up|gate)"), TensorType::Q5_K});
-    options.overrides.push_back({std::regex("ffn"), TensorType::Q2_K});
+    options.overrides.push_back({tensor_name_pattern("ffn_(up|gate)"), TensorType::Q5_K});
+    options.overrides.push_back({tensor_name_pattern("ffn"), TensorType::Q2_K});
     const auto planned = by_name(kModel, tensors, options);
     EXPECT_EQ(planned.at("output.weight").type, TensorType::Q8_0);
     EXPECT_EQ(planned.at("token_embd.weight").type, TensorType::Q3_K);
