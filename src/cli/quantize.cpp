@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include "base/error.h"
@@ -75,7 +76,13 @@ KeyValue parse_override(const std::string& word) {
             throw UsageError(fmt::format("--override-kv: '{}': found {}, expected 0 to {}", word, value, UINT32_MAX));
         return {key, Value::scalar(uint32_t(value))};
     }
-    if (type == "float") return {key, Value::scalar(float(parse_number<double>(word, text)))};
+    if (type == "float") {
+        const auto value = float(parse_number<double>(word, text));
+        if (!std::isfinite(value))
+            throw UsageError(
+                fmt::format("--override-kv: '{}': found {}, expected a number that f32 holds", word, text));
+        return {key, Value::scalar(value)};
+    }
     if (type == "bool" && (text == "true" || text == "false")) return {key, Value::scalar(text == "true")};
     if (type == "str") return {key, Value::string(text)};
     throw UsageError(fmt::format("--override-kv: found '{}', expected KEY=int|float|bool|str:VALUE", word));

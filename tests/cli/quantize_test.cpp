@@ -112,6 +112,8 @@ TEST_F(Quantize, WordsThatAreOffExitWithTwo) {
     EXPECT_EQ(run({"--type", "q4_0", "--tensor-type", "ffn=iq2_s"}).status, 2);
     EXPECT_EQ(run({"--type", "q4_0", "--override-kv", "a=int:x"}).status, 2);
     EXPECT_EQ(run({"--type", "q4_0", "--override-kv", "a=u8:1"}).status, 2);
+    for (const char* number : {"nan", "inf", "-inf", "1e39", "-1e39", "1e999"})
+        EXPECT_EQ(run({"--type", "q4_0", "--override-kv", std::string("a=float:") + number}).status, 2) << number;
     EXPECT_EQ(run({"--type", "q4_0", "--arith", "sparc"}).status, 2);
     EXPECT_EQ(run({"--type", "q4_0", "--split-max-size", "0"}).status, 2);
     for (const char* option : {"--output-tensor-type", "--token-embedding-type", "--split-max-size"})
