@@ -51,8 +51,10 @@ std::string link_target(const std::string& path) {
 
 AtomicFile::AtomicFile(const std::string& path, Unfinished unfinished) : path_(path) {
     const std::string destination = link_target(path);
+    if (destination.empty()) throw IoError("''", "create", ENOENT);
     struct stat status = {};
     const bool replaces = stat(destination.c_str(), &status) == 0;
+    if (!replaces && errno != ENOENT) throw IoError(path, "create", errno);  // a name that is too long, for one
     if (replaces && !S_ISREG(status.st_mode))
         throw S_ISDIR(status.st_mode) ? IoError(path, "replace", EISDIR)
                                       : IoError(path, "replace, as it is no regular file", EINVAL);

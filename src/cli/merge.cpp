@@ -21,6 +21,7 @@ int merge(const std::vector<std::string>& args) {
     app.add_flag("--dry-run", dry_run, "read the parts' headers, print the result and write nothing");
     if (const auto status = parse(app, args)) return *status;
 
+    if (output.empty()) throw UsageError("OUT is empty, expected the file to write");
     const gguf::Gguf source = gguf::Gguf::open(first, gguf::Gguf::Access::Read);
     if (source.get_or<uint32_t>(gguf::kSplitCountKey, 0) == 0)
         throw Error(fmt::format("{} is no part of a split: it has no split.count above 0", first));

@@ -221,6 +221,7 @@ int run(const std::vector<std::string>& args) {
         options.plan.has_importance = true;
     }
 
+    if (out.empty()) throw UsageError("OUT is empty, expected the file to write");
     const gguf::Gguf source = gguf::Gguf::open(in, gguf::Gguf::Access::Read);
     const QuantizePlan plan = quant::plan_quantize(source, options);
     const auto files = quant::planned_files(source, plan, options, out);

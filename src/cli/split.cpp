@@ -78,6 +78,7 @@ int split(const std::vector<std::string>& args) {
     if (!max_size.empty()) limits.max_bytes = parse_size("--max-size", max_size);
     if (max_tensors != 0) limits.max_tensors = max_tensors;
     if (stem.empty()) stem = default_stem(input);
+    if (folder.empty()) throw UsageError("OUT-DIR is empty, expected the folder of the parts");
     if (stem.find('/') != std::string::npos) throw UsageError("--stem is a name without a folder");
 
     const Gguf source = Gguf::open_part(input);

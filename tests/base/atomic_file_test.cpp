@@ -152,6 +152,21 @@ TEST_F(AtomicFileTest, KeepsTheModeOfWhatItReplaces) {
         }
 }
 
+TEST_F(AtomicFileTest, NamesAsLongAsTheyMayBeAndNoLonger) {
+    const std::string longest(255, 'n');
+    for (const auto unfinished : {AtomicFile::Unfinished::Nameless, AtomicFile::Unfinished::Named})
+        for (const char* text : {"first", "second"}) {
+            AtomicFile out(path(longest), unfinished);
+            out.write(bytes(text));
+            out.commit();
+            EXPECT_EQ(test::read_file(path(longest)), text);
+        }
+    EXPECT_THAT(files(), ElementsAre(longest));
+    EXPECT_EQ(what([&] { AtomicFile(path(longest + "n")); }),
+              path(longest + "n") + ": cannot create: File name too long");
+    EXPECT_EQ(what([] { AtomicFile(""); }), "'': cannot create: No such file or directory");
+}
+
 TEST_F(AtomicFileTest, ASignalTakesTheTemporaryNamesAlong) {
     test::write_file(path("f"), "old");
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {

@@ -201,6 +201,16 @@ TEST_F(Quantize, NamesCannotCommandATerminal) {
     EXPECT_NE(run({"--type", "q4_0", "--pure", "--dry-run"}).out.find("evil\\x1b[2J.weight  "), std::string::npos);
 }
 
+TEST_F(Quantize, AnEmptyOutputIsRefusedBeforeTheWork) {
+    const auto done = test::run({test::binary().string(), "quantize", in(), "", "--type", "q4_0"});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_EQ(done.err, "minfer quantize: OUT is empty, expected the file to write\n");
+    const std::string longer = folder_ / std::string(256, 'n');
+    const auto too_long = test::run({test::binary().string(), "quantize", in(), longer, "--type", "q4_0"});
+    EXPECT_EQ(too_long.status, 1);
+    EXPECT_EQ(too_long.err, "minfer quantize: " + longer + ": cannot create: File name too long\n");
+}
+
 TEST_F(Quantize, SplitMaxSizeWritesParts) {
     ASSERT_EQ(run({"--type", "q8_0", "--split-max-size", "150K"}).status, 0);
     EXPECT_GT(gguf::Gguf::open((folder_ / "out-00001-of-00002.gguf").string()).parts().size(), 1u);

@@ -289,6 +289,20 @@ TEST_F(SplitMerge, PathsCannotCommandATerminal) {
     for (const std::string& said : {split.out, split.err, missing.err}) EXPECT_THAT(said, Not(HasSubstr("\x1b")));
 }
 
+TEST_F(SplitMerge, AnEmptyNameIsRefusedBeforeTheWork) {
+    write_model(path("m.gguf"), 4);
+    ASSERT_EQ(minfer({"split", path("m.gguf"), path("p"), "--max-size", "128K"}).status, 0);
+    const auto merge = minfer({"merge", "", path("p/m-00001-of-00003.gguf")});
+    EXPECT_EQ(merge.status, 2);
+    EXPECT_EQ(merge.err, "minfer merge: OUT is empty, expected the file to write\n");
+    const auto split = minfer({"split", path("m.gguf"), "", "--max-size", "128K"});
+    EXPECT_EQ(split.status, 2);
+    EXPECT_EQ(split.err, "minfer split: OUT-DIR is empty, expected the folder of the parts\n");
+    const auto long_name = minfer({"merge", path(std::string(256, 'n')), path("p/m-00001-of-00003.gguf")});
+    EXPECT_EQ(long_name.status, 1);
+    EXPECT_THAT(long_name.err, MatchesRegex("minfer merge: [^\n]*: cannot create: File name too long\n"));
+}
+
 TEST_F(SplitMerge, SaysWhenASplitCannotComeBackByteForByte) {
     gguf::Writer out(path("m.gguf"));
     out.add_tensor({.name = "t", .ne = {3, 1, 1, 1}});
