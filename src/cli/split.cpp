@@ -1,8 +1,12 @@
 // minfer split: one GGUF file to several.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/byte_size.h"
 #include "base/error.h"
@@ -22,24 +26,28 @@ namespace {
 namespace fs = std::filesystem;
 using gguf::Gguf;
 
-// A folder that is there for what is written into it, and goes again if nothing was.
+// A folder that is there for what is written into it, and goes again, with those made above it, if nothing was.
 class OutputFolder {
   public:
-    explicit OutputFolder(const fs::path& path) : path_(path) {
-        std::error_code error;
-        created_ = fs::create_directories(path, error);
-        if (error) throw IoError(path.string(), "create the folder", error.value());
-    }
+    explicit OutputFolder(const fs::path& path) { make(path); }
     OutputFolder(const OutputFolder&) = delete;
     OutputFolder& operator=(const OutputFolder&) = delete;
     ~OutputFolder() {
-        std::error_code ignored;
-        if (created_) fs::remove(path_, ignored);  // which leaves a folder that is not empty
+        while (!made_.empty()) made_.pop_back();  // the innermost first
     }
 
   private:
-    fs::path path_;
-    bool created_ = false;
+    void make(const fs::path& path) {
+        if (path.empty() || fs::is_directory(path)) return;
+        if (path.has_relative_path()) make(path.parent_path());
+        const HeldSignals held;
+        if (mkdir(path.c_str(), 0777) == 0)
+            made_.push_back(std::make_unique<TemporaryPath>(path.string(), TemporaryPath::Kind::Folder));
+        else if (errno != EEXIST || !fs::is_directory(path))
+            throw IoError(path.string(), "create the folder", errno);
+    }
+
+    std::vector<std::unique_ptr<TemporaryPath>> made_;
 };
 
 std::string default_stem(const std::string& input) {

@@ -113,5 +113,24 @@ TEST_F(Interrupted, ASignalThatIsIgnoredStaysIgnored) {
     }
 }
 
+TEST_F(Interrupted, FoldersThatSplitMadeGoAgain) {
+    for (const int number : {SIGTERM, SIGINT, SIGHUP})
+        for (const bool nameless : {true, false}) {
+            auto environment = signal_after("pwrite", number);
+            if (!nameless) environment.push_back("NO_NAMELESS_FILES=1");
+            const auto split =
+                minfer({"split", path("in.gguf"), path("new/folder/x"), "--max-size", "100K"}, environment);
+            EXPECT_EQ(split.status, 128 + number);
+            EXPECT_FALSE(fs::exists(path("new"))) << number;
+        }
+    EXPECT_EQ(minfer({"split", path("in.gguf"), path("new/folder/x"), "--max-size", "10"}).status, 1);
+    EXPECT_FALSE(fs::exists(path("new")));
+    // A folder that was there stays.
+    fs::create_directories(path("there/too"));
+    EXPECT_EQ(minfer({"split", path("in.gguf"), path("there/too/x"), "--max-size", "10"}).status, 1);
+    EXPECT_THAT(files("there"), ElementsAre("too"));
+    EXPECT_THAT(files("there/too"), ElementsAre());
+}
+
 }  // namespace
 }  // namespace minfer
