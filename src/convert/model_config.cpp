@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -29,7 +28,7 @@ constexpr std::array<KnownClass, 4> kKnownClasses = {{
 constexpr uint64_t kMaxSize = 1 << 20;
 constexpr uint64_t kMaxLayers = 10'000;
 constexpr uint64_t kMaxVocab = 1 << 24;
-constexpr uint64_t kMaxContext = std::numeric_limits<uint32_t>::max();
+constexpr uint64_t kMaxContext = 1 << 28;  // of positions; what minfer runs
 
 Architecture find_architecture(const JsonObject& config) {
     const std::string model_type = config.string("model_type").value_or("");
@@ -53,7 +52,7 @@ Architecture find_architecture(const JsonObject& config) {
 }
 
 // Keys with which the same class computes something that the architecture's GGUF file does not say.
-void refuse_variants(const JsonObject& config, bool mistral) {
+void refuse_variants(const JsonObject& config, Architecture architecture, bool mistral) {
     if (config.string("hidden_act").value_or("silu") != "silu")
         refuse(config, "hidden_act", "minfer converts models with silu only");
     if (config.has("quantization_config"))
@@ -75,6 +74,8 @@ void refuse_variants(const JsonObject& config, bool mistral) {
     for (const std::string_view key : {"num_local_experts", "num_experts", "n_routed_experts"})
         if (config.integer(key, 0, kMaxSize).value_or(0) != 0)
             refuse(config, key, "minfer does not convert mixtures of experts");
+    if (architecture == Architecture::Qwen3 && config.boolean("attention_bias") == true)
+        refuse(config, "attention_bias", "a GGUF file of this architecture has no place for the bias of o_proj");
     if (config.has("draft_vocab_size")) refuse(config, "draft_vocab_size", "minfer does not convert draft heads");
     if (config.number("partial_rotary_factor").value_or(1.0) != 1.0)
         refuse(config, "partial_rotary_factor", "minfer rotates whole heads only");
@@ -131,6 +132,9 @@ void read_rope(const JsonObject& config, ModelConfig& out) {
         scaling.original_context = outer ? *outer : inner.value_or(out.n_context);
     }
     if (scaling.type == RopeScaling::Type::Yarn) {
+        if (scaling.factor < 1)
+            throw FormatError(rope->path(), rope->field("factor"), fmt::format("the number {}", scaling.factor),
+                              "1 or more for yarn");
         if (rope->boolean("truncate") == false) refuse(*rope, "truncate", "minfer's yarn truncates its ramp only");
         for (const std::string_view key : {"mscale", "mscale_all_dim"})
             if (rope->has(key)) refuse(*rope, key, "minfer's yarn has one attention factor only");
@@ -182,7 +186,7 @@ ModelConfig parse_model_config(const Json& tree, const std::string& path) {
     ModelConfig out;
     out.architecture = find_architecture(config);
     const bool mistral = config.string("model_type") == "mistral";
-    refuse_variants(config, mistral);
+    refuse_variants(config, out.architecture, mistral);
     const auto size = [&](std::string_view key, uint64_t max) {
         return config.require(key, config.integer(key, 1, max), fmt::format("an integer from 1 to {}", max));
     };
@@ -210,9 +214,17 @@ ModelConfig parse_model_config(const Json& tree, const std::string& path) {
     if (out.head_dim % 2 != 0)
         throw FormatError(path, config.field("head_dim"), fmt::format("{}", out.head_dim),
                           "an even number, for the rotary embedding turns pairs");
+    if (out.architecture == Architecture::Qwen2 && out.n_head * out.head_dim != out.n_embd)
+        refuse(
+            config, "head_dim",
+            fmt::format("the {} heads of this architecture's GGUF file share hidden_size, {}", out.n_head, out.n_embd));
     out.rms_norm_eps =
         positive(config, "rms_norm_eps", config.require("rms_norm_eps", config.number("rms_norm_eps"), "a number"));
     out.tied_output = config.boolean("tie_word_embeddings");
+    if (out.architecture == Architecture::Llama) {
+        out.attention_bias = config.boolean("attention_bias");
+        out.mlp_bias = config.boolean("mlp_bias");
+    }
     read_rope(config, out);
     return out;
 }

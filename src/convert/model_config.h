@@ -43,7 +43,8 @@ struct ModelConfig {
     double rms_norm_eps = 0;
     double rope_theta = 0;
     std::optional<RopeScaling> rope_scaling;
-    std::optional<bool> tied_output;  // tie_word_embeddings, where the checkpoint says
+    std::optional<bool> tied_output;               // tie_word_embeddings, where the checkpoint says
+    std::optional<bool> attention_bias, mlp_bias;  // Llama, where the checkpoint says
 };
 
 constexpr uint64_t kMaxConfigBytes = 1 << 20;

@@ -66,7 +66,7 @@ std::vector<PlannedTensor> plan_tensors(const Checkpoint& checkpoint, const Mode
         freqs.spec.ne[0] = freqs.factors.size();
         out.push_back(std::move(freqs));
     }
-    for (MappedTensor& mapped : map_tensors(checkpoint.tensors(), config, options.source.string())) {
+    for (MappedTensor& mapped : map_tensors(checkpoint, config, options.source.string())) {
         PlannedTensor tensor;
         tensor.spec.name = mapped.name;
         tensor.spec.type = type_for(mapped, options.type);

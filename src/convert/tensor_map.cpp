@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -19,11 +19,16 @@ namespace {
 // Sizes of which a shape is made, each a number of config.json.
 enum class Size { None, Embd, Ff, Vocab, Heads, HeadsKv, HeadDim };
 
+// Linear maps whose biases come together in a Llama: all of a group in every layer, or none. config.json has a flag for
+// each group.
+enum class Group { None, Attention, Mlp };
+
 struct Mapping {
     std::string_view hf;    // without "model.layers.N." and ".weight"
     std::string_view gguf;  // without "blk.N." and ".weight"
     Size rows, columns;     // columns None: one dimension
-    bool may_have_bias = false;
+    Group group = Group::None;
+    bool qwen2_bias = false;  // has a bias in every Qwen2; the others there have none
     bool qwen3_only = false;
 };
 
@@ -35,15 +40,15 @@ constexpr Mapping kOutput = {"lm_head", "output", Size::Vocab, Size::Embd};
 constexpr std::array<Mapping, 11> kLayer = {{
     {"input_layernorm", "attn_norm", Size::Embd, Size::None},
     {"post_attention_layernorm", "ffn_norm", Size::Embd, Size::None},
-    {"self_attn.q_proj", "attn_q", Size::Heads, Size::Embd, true},
-    {"self_attn.k_proj", "attn_k", Size::HeadsKv, Size::Embd, true},
-    {"self_attn.v_proj", "attn_v", Size::HeadsKv, Size::Embd, true},
-    {"self_attn.o_proj", "attn_output", Size::Embd, Size::Heads, true},
-    {"self_attn.q_norm", "attn_q_norm", Size::HeadDim, Size::None, false, true},
-    {"self_attn.k_norm", "attn_k_norm", Size::HeadDim, Size::None, false, true},
-    {"mlp.gate_proj", "ffn_gate", Size::Ff, Size::Embd, true},
-    {"mlp.up_proj", "ffn_up", Size::Ff, Size::Embd, true},
-    {"mlp.down_proj", "ffn_down", Size::Embd, Size::Ff, true},
+    {"self_attn.q_proj", "attn_q", Size::Heads, Size::Embd, Group::Attention, true},
+    {"self_attn.k_proj", "attn_k", Size::HeadsKv, Size::Embd, Group::Attention, true},
+    {"self_attn.v_proj", "attn_v", Size::HeadsKv, Size::Embd, Group::Attention, true},
+    {"self_attn.o_proj", "attn_output", Size::Embd, Size::Heads, Group::Attention},
+    {"self_attn.q_norm", "attn_q_norm", Size::HeadDim, Size::None, Group::None, false, true},
+    {"self_attn.k_norm", "attn_k_norm", Size::HeadDim, Size::None, Group::None, false, true},
+    {"mlp.gate_proj", "ffn_gate", Size::Ff, Size::Embd, Group::Mlp},
+    {"mlp.up_proj", "ffn_up", Size::Ff, Size::Embd, Group::Mlp},
+    {"mlp.down_proj", "ffn_down", Size::Embd, Size::Ff, Group::Mlp},
 }};
 
 constexpr std::string_view kLayerPrefix = "model.layers.";
@@ -69,6 +74,20 @@ uint64_t size_of(Size size, const ModelConfig& config) {
     return 0;
 }
 
+// Whether a GGUF file of this architecture has a place for the map's bias. Qwen3's has none for o_proj, which has one
+// wherever q, k and v have: so none of them does.
+bool may_have_bias(const Mapping& m, Architecture architecture) {
+    switch (architecture) {
+        case Architecture::Qwen2:
+            return m.qwen2_bias;
+        case Architecture::Qwen3:
+            return false;
+        case Architecture::Llama:
+            break;
+    }
+    return m.group != Group::None;
+}
+
 // A checkpoint's name taken apart.
 struct Parsed {
     const Mapping* mapping = nullptr;
@@ -78,6 +97,10 @@ struct Parsed {
     std::string gguf() const {
         return layer ? fmt::format("blk.{}.{}{}", *layer, mapping->gguf, kind)
                      : fmt::format("{}{}", mapping->gguf, kind);
+    }
+    std::string hf() const {
+        return layer ? fmt::format("{}{}.{}{}", kLayerPrefix, *layer, mapping->hf, kind)
+                     : fmt::format("{}{}", mapping->hf, kind);
     }
 };
 
@@ -107,7 +130,8 @@ std::optional<Parsed> parse_name(std::string_view name, const ModelConfig& confi
             if (m.hf == name) parsed.mapping = &m;
         if (kOutput.hf == name) parsed.mapping = &kOutput;
     }
-    if (!parsed.mapping || (parsed.kind == kBias && !parsed.mapping->may_have_bias)) return std::nullopt;
+    if (!parsed.mapping || (parsed.kind == kBias && !may_have_bias(*parsed.mapping, config.architecture)))
+        return std::nullopt;
     return parsed;
 }
 
@@ -128,36 +152,77 @@ void check_shape(const SourceTensor& tensor, const std::vector<uint64_t>& expect
                           fmt::format("[{}] by config.json", fmt::join(expected, ", ")));
 }
 
-void check_complete(const std::set<std::string>& names, const ModelConfig& config, const std::string& path) {
-    const auto need = [&](const std::string& gguf, const std::string& hf) {
-        if (!names.contains(gguf))
-            throw FormatError(
-                path, fmt::format("tensor '{}'", hf), "no such tensor",
-                fmt::format("one, for a {} model of {} layers", title(config.architecture), config.n_layer));
-    };
-    for (const Mapping& m : kTop) need(fmt::format("{}{}", m.gguf, kWeight), fmt::format("{}{}", m.hf, kWeight));
-    for (uint64_t layer = 0; layer < config.n_layer; ++layer)
-        for (const Mapping& m : kLayer)
-            if (!m.qwen3_only || config.architecture == Architecture::Qwen3)
-                need(fmt::format("blk.{}.{}{}", layer, m.gguf, kWeight),
-                     fmt::format("{}{}.{}{}", kLayerPrefix, layer, m.hf, kWeight));
-}
+// What a checkpoint has, held against what its configuration demands of it.
+class Completeness {
+  public:
+    Completeness(const std::map<std::string, std::string>& shard_of, const ModelConfig& config,
+                 const std::string& checkpoint_path)
+        : shard_of_(shard_of), config_(config), path_(checkpoint_path) {}
 
-void check_tied(bool has_output, const ModelConfig& config, const std::string& path) {
-    if (!config.tied_output || *config.tied_output != has_output) return;
-    throw FormatError(path, "tensor 'lm_head.weight'", has_output ? "one" : "no such tensor",
-                      fmt::format("{}, for config.json has tie_word_embeddings {}", has_output ? "none" : "one",
-                                  *config.tied_output));
-}
+    void check() const {
+        const std::string why =
+            fmt::format("for a {} model of {} layers", title(config_.architecture), config_.n_layer);
+        for (const Mapping& m : kTop) expect(true, {&m, std::nullopt, kWeight}, why);
+        for_each_layer([&](uint64_t layer, const Mapping& m) {
+            if (!m.qwen3_only || config_.architecture == Architecture::Qwen3) expect(true, {&m, layer, kWeight}, why);
+        });
+        if (config_.architecture == Architecture::Llama) {
+            check_biases(Group::Attention, "attention_bias", config_.attention_bias);
+            check_biases(Group::Mlp, "mlp_bias", config_.mlp_bias);
+        } else {
+            for_each_layer([&](uint64_t layer, const Mapping& m) {
+                if (may_have_bias(m, config_.architecture)) expect(true, {&m, layer, kBias}, why);
+            });
+        }
+        if (config_.tied_output)
+            expect(!*config_.tied_output, {&kOutput, std::nullopt, kWeight},
+                   fmt::format("for config.json has tie_word_embeddings {}", *config_.tied_output));
+    }
+
+  private:
+    template <typename Call>
+    void for_each_layer(Call call) const {
+        for (uint64_t layer = 0; layer < config_.n_layer; ++layer)
+            for (const Mapping& m : kLayer) call(layer, m);
+    }
+
+    void expect(bool present, const Parsed& tensor, const std::string& why) const {
+        const auto at = shard_of_.find(tensor.gguf());
+        const bool found = at != shard_of_.end();
+        if (found == present) return;
+        throw FormatError(found ? at->second : path_, fmt::format("tensor '{}'", tensor.hf()),
+                          found ? "one" : "no such tensor", fmt::format("{}, {}", present ? "one" : "none", why));
+    }
+
+    // Where config.json does not say, the first bias of the group says that there are all.
+    void check_biases(Group group, std::string_view key, std::optional<bool> flag) const {
+        std::string why = flag ? fmt::format("for config.json has {} {}", key, *flag) : "";
+        if (!flag)
+            for_each_layer([&](uint64_t layer, const Mapping& m) {
+                const Parsed tensor = {&m, layer, kBias};
+                if (flag || m.group != group || !shard_of_.contains(tensor.gguf())) return;
+                flag = true;
+                why = fmt::format("for there is '{}'", tensor.hf());
+            });
+        for_each_layer([&](uint64_t layer, const Mapping& m) {
+            if (m.group == group) expect(flag.value_or(false), {&m, layer, kBias}, why);
+        });
+    }
+
+    const std::map<std::string, std::string>& shard_of_;  // by GGUF's name of a tensor
+    const ModelConfig& config_;
+    const std::string& path_;
+};
 
 }  // namespace
 
-std::vector<MappedTensor> map_tensors(const std::vector<SourceTensor>& tensors, const ModelConfig& config,
+std::vector<MappedTensor> map_tensors(const Checkpoint& checkpoint, const ModelConfig& config,
                                       const std::string& checkpoint_path) {
     std::vector<MappedTensor> mapped;
-    std::set<std::string> names;
-    for (size_t i = 0; i < tensors.size(); ++i) {
-        const SourceTensor& tensor = tensors[i];
+    std::map<std::string, std::string> shard_of;
+    for (size_t i = 0; i < checkpoint.tensors().size(); ++i) {
+        const SourceTensor& tensor = checkpoint.tensors()[i];
+        const std::string& shard = checkpoint.shards()[tensor.shard].path();
         if (tensor.name.ends_with(".rotary_emb.inv_freq")) continue;  // a cache that old checkpoints saved
         const std::optional<Parsed> parsed = parse_name(tensor.name, config);
         if (!parsed) refuse_unmapped(tensor.name, config.architecture);
@@ -172,16 +237,15 @@ std::vector<MappedTensor> map_tensors(const std::vector<SourceTensor>& tensors, 
         out.name = parsed->gguf();
         out.shape = {size_of(m.rows, config)};
         if (m.columns != Size::None && parsed->kind == kWeight) out.shape.push_back(size_of(m.columns, config));
-        check_shape(tensor, out.shape, checkpoint_path);
+        check_shape(tensor, out.shape, shard);
         if (config.architecture == Architecture::Llama) {
             if (m.gguf == "attn_q") out.permuted_heads = config.n_head;
             if (m.gguf == "attn_k") out.permuted_heads = config.n_head_kv;
         }
-        names.insert(out.name);
+        shard_of.emplace(out.name, shard);
         mapped.push_back(std::move(out));
     }
-    check_complete(names, config, checkpoint_path);
-    check_tied(names.contains("output.weight"), config, checkpoint_path);
+    Completeness(shard_of, config, checkpoint_path).check();
     return mapped;
 }
 

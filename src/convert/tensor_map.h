@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "convert/checkpoint.h"
 #include "convert/model_config.h"
-#include "convert/safetensors.h"
 
 namespace minfer::convert {
 
@@ -22,9 +22,9 @@ struct MappedTensor {
 
 // In the checkpoint's order. Buffers that only cache rotary frequencies are left out; every other tensor is mapped, or
 // refused by name. Throws UnsupportedError for a tensor without a mapping or of a type that minfer does not convert,
-// and FormatError for a tensor that is missing or of another shape than config.json says, and for a separate output
-// that contradicts tie_word_embeddings.
-std::vector<MappedTensor> map_tensors(const std::vector<SourceTensor>& tensors, const ModelConfig& config,
+// and FormatError for a tensor that is missing or of another shape than config.json says, and for a separate output or
+// biases that contradict config.json's flags. `checkpoint_path` is for messages.
+std::vector<MappedTensor> map_tensors(const Checkpoint& checkpoint, const ModelConfig& config,
                                       const std::string& checkpoint_path);
 
 // The row of the checkpoint that becomes row `row` of a permuted tensor with heads of `head_rows` rows.
