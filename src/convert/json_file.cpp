@@ -47,6 +47,7 @@ void require_utf8(std::string_view text, const std::string& path) {
 
 Json parse_json(std::string_view text, const std::string& path) {
     std::vector<std::set<std::string>> keys_of_open_objects;
+    std::string last_key;
     const auto watch_keys = [&](int, Json::parse_event_t event, Json& parsed) {
         if (event == Json::parse_event_t::object_start) keys_of_open_objects.emplace_back();
         if (event == Json::parse_event_t::object_end) keys_of_open_objects.pop_back();
@@ -54,11 +55,15 @@ Json parse_json(std::string_view text, const std::string& path) {
             const auto& key = parsed.get_ref<const std::string&>();
             if (!keys_of_open_objects.back().insert(key).second)
                 throw FormatError(path, "key " + gguf::in_quotes(key), "it twice in one object", "each key once");
+            last_key = key;
         }
         return true;
     };
     try {
         return Json::parse(text, watch_keys);
+    } catch (const Json::out_of_range&) {  // what Python reads as an infinity
+        throw FormatError(path, last_key.empty() ? "top level" : "key " + gguf::in_quotes(last_key),
+                          "a number past the largest of 64 bits", "a number that is finite");
     } catch (const Json::parse_error& e) {
         throw FormatError(path, fmt::format("byte {}", e.byte), "text that is not JSON", "JSON in UTF-8");
     }

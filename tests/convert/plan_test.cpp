@@ -183,6 +183,9 @@ TEST(Plan, NamesTheKeyThatIsOff) {
     write_file(tiny.folder() / "config.json", R"({"model_type":"qwen2","model_type":"llama"})");
     EXPECT_THAT(message_of<FormatError>([&] { plan_conversion(tiny.options()); }),
                 HasSubstr("key 'model_type': found it twice in one object"));
+    write_file(tiny.folder() / "config.json", R"({"model_type":"qwen2","rms_norm_eps":1e999})");
+    EXPECT_THAT(message_of<FormatError>([&] { plan_conversion(tiny.options()); }),
+                HasSubstr("config.json: key 'rms_norm_eps': found a number past the largest of 64 bits"));
     write_file(tiny.folder() / "config.json", "{]");
     EXPECT_THAT(message_of<FormatError>([&] { plan_conversion(tiny.options()); }), HasSubstr("text that is not JSON"));
     std::filesystem::remove(tiny.folder() / "config.json");
@@ -324,10 +327,12 @@ TEST(Plan, ReadsTheRecommendedSampling) {
         EXPECT_EQ(get<float>(c, "general.sampling.min_p"), 0.5f);
         EXPECT_EQ(get<float>(c, "general.sampling.penalty_repeat"), 1.5f);
     }
-    write_file(tiny.folder() / "generation_config.json", "{");
-    const convert::Conversion c = plan_conversion(tiny.options());
-    ASSERT_EQ(c.notes().size(), 1u);
-    EXPECT_THAT(c.notes()[0], HasSubstr("generation_config.json"));
+    for (const char* text : {"{", R"({"temperature":-1e999})"}) {
+        write_file(tiny.folder() / "generation_config.json", text);
+        const convert::Conversion c = plan_conversion(tiny.options());
+        ASSERT_EQ(c.notes().size(), 1u);
+        EXPECT_THAT(c.notes()[0], HasSubstr("generation_config.json")) << text;
+    }
     tiny.generation_config["top_k"] = 1e12;
     EXPECT_THAT(refusal<FormatError>(tiny), HasSubstr("key 'top_k'"));
     for (const Json& number : {Json(~uint64_t(0)), Json(int64_t(1) << 32), Json(-(int64_t(1) << 40)), Json(0.5)}) {

@@ -85,6 +85,9 @@ TEST(TokenizerJsonFile, NamesEachFault) {
     std::string inner = text;  // which of the two counts is no question to leave to a parser
     inner.insert(inner.find("\"behavior\""), "\"behavior\":\"Removed\",");
     EXPECT_THAT(fault(inner), HasSubstr("key 'behavior': found it twice in one object"));
+    std::string large = text;
+    large.insert(large.find("\"behavior\""), "\"zzz\":1e999,");
+    EXPECT_THAT(fault(large), HasSubstr("tokenizer.json: key 'zzz': found a number past the largest of 64 bits"));
     std::string same = text;
     same.insert(same.find("\"vocab\":{") + 9, "\"the\":299,");
     EXPECT_THAT(fault(same), HasSubstr("model.vocab: token 'the': found it twice"));
