@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -89,7 +90,11 @@ Metadata sampling_metadata(const JsonObject& generation_config) {
                                   "an integer of 32 bits");
             keys.add(number.gguf, Value::scalar(value->get<int32_t>()));
         } else {
-            keys.f32(number.gguf, *generation_config.number(source));
+            const double real = *generation_config.number(source);
+            if (!std::isfinite(float(real)))
+                throw FormatError(generation_config.path(), generation_config.field(source), describe(*value),
+                                  "a number that float32 holds");
+            keys.f32(number.gguf, real);
         }
     }
     return keys.take();

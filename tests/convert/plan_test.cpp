@@ -340,6 +340,12 @@ TEST(Plan, ReadsTheRecommendedSampling) {
         EXPECT_THAT(refusal<FormatError>(tiny), HasSubstr("expected an integer of 32 bits")) << number;
     }
     tiny.generation_config["top_k"] = -1;
+    for (const double number : {1e300, -1e300, 3.5e38}) {
+        tiny.generation_config["temperature"] = number;
+        EXPECT_THAT(refusal<FormatError>(tiny), HasSubstr("key 'temperature': found the number")) << number;
+        EXPECT_THAT(refusal<FormatError>(tiny), HasSubstr("expected a number that float32 holds")) << number;
+    }
+    tiny.generation_config["temperature"] = 3.4e38;
     tiny.write();
     EXPECT_EQ(get<int32_t>(plan_conversion(tiny.options()), "general.sampling.top_k"), -1);
 }
