@@ -29,9 +29,9 @@ std::string with_unix_newlines(std::string_view text);
 // Throws FormatError where `text` is no UTF-8, which every string of a GGUF file must be; `path` is for the message.
 void require_utf8(std::string_view text, const std::string& path);
 
-// Parses JSON; `path` is for messages. Throws FormatError where it does not parse, has an object with the same key twice
-// (parsers disagree on which of the two counts) or a number that no double holds, and from parse_json_object where it is
-// no object.
+// Parses JSON; `path` is for messages. Throws FormatError where it does not parse, has an object with the same key
+// twice (parsers disagree on which of the two counts) or a number that no double holds, and from parse_json_object
+// where it is no object.
 Json parse_json(std::string_view text, const std::string& path);
 Json parse_json_object(std::string_view text, const std::string& path);
 Json read_json_object(const std::string& path, uint64_t max_bytes);

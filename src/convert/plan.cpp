@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -106,12 +107,18 @@ std::string folder_name(const fs::path& folder) {
 Metadata plan_sampling(const fs::path& folder, std::vector<std::string>& notes) {
     const std::string path = (folder / "generation_config.json").string();
     if (!is_there(path)) return {};
+    const auto without = [&](const Error& e) {
+        notes.push_back(fmt::format("without the recommended sampling: {}", e.what()));
+        return Metadata();
+    };
     Json tree;
     try {
         tree = read_json_object(path, kMaxConfigBytes);
     } catch (const FormatError& e) {  // some real ones do not parse; the reference goes without, too
-        notes.push_back(fmt::format("without the recommended sampling: {}", e.what()));
-        return {};
+        return without(e);
+    } catch (const IoError& e) {  // a link that leads nowhere: as dispensable, and said as well
+        if (e.error_number() != ENOENT) throw;
+        return without(e);
     }
     return sampling_metadata(JsonObject(path, "", tree));
 }

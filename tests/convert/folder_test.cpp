@@ -20,8 +20,8 @@ std::string refusal(const convert::ConvertOptions& options) {
 }
 
 TEST(Folder, ALinkThatLeadsNowhereIsNoAbsentFile) {
-    for (const char* name : {"generation_config.json", "README.md", "modules.json", "chat_template.jinja",
-                             "chat_template.json", "model.safetensors", "model.safetensors.index.json"}) {
+    for (const char* name : {"README.md", "modules.json", "chat_template.jinja", "chat_template.json",
+                             "model.safetensors", "model.safetensors.index.json"}) {
         TinyCheckpoint tiny;
         tiny.tokenizer_config.erase("chat_template");
         tiny.write();
@@ -32,6 +32,20 @@ TEST(Folder, ALinkThatLeadsNowhereIsNoAbsentFile) {
         fs::create_symlink("../blobs/gone", tiny.folder() / name);
         EXPECT_THAT(refusal<IoError>(tiny.options()), HasSubstr(std::string(name) + ": cannot open")) << name;
     }
+}
+
+TEST(Folder, ALinkToNoRecommendedSamplingIsNoted) {
+    const TinyCheckpoint tiny;
+    tiny.write();
+    fs::remove(tiny.folder() / "generation_config.json");
+    EXPECT_TRUE(plan_conversion(tiny.options()).notes().empty());
+    fs::create_symlink("../blobs/gone", tiny.folder() / "generation_config.json");
+    const convert::Conversion conversion = plan_conversion(tiny.options());
+    ASSERT_EQ(conversion.notes().size(), 1u);
+    EXPECT_THAT(conversion.notes()[0], HasSubstr("without the recommended sampling: "));
+    EXPECT_THAT(conversion.notes()[0], HasSubstr("generation_config.json: cannot open"));
+    for (const gguf::KeyValue& entry : conversion.writer().metadata())
+        EXPECT_FALSE(entry.key.starts_with("general.sampling.")) << entry.key;
 }
 
 TEST(Folder, LinksIntoACacheAreFollowed) {
