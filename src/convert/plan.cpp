@@ -58,7 +58,7 @@ gguf::TensorType type_for(const MappedTensor& tensor, gguf::TensorType wanted) {
 }
 
 std::vector<PlannedTensor> plan_tensors(const Checkpoint& checkpoint, const ModelConfig& config,
-                                        const ConvertOptions& options) {
+                                        const ConvertOptions& options, std::vector<std::string>& notes) {
     std::vector<PlannedTensor> out;
     if (config.rope_scaling && config.rope_scaling->type == RopeScaling::Type::Llama3) {
         PlannedTensor freqs;
@@ -67,7 +67,11 @@ std::vector<PlannedTensor> plan_tensors(const Checkpoint& checkpoint, const Mode
         freqs.spec.ne[0] = freqs.factors.size();
         out.push_back(std::move(freqs));
     }
-    for (MappedTensor& mapped : map_tensors(checkpoint, config, options.source.string())) {
+    std::vector<MappedTensor> all_mapped = map_tensors(checkpoint, config, options.source.string());
+    if (const size_t n = checkpoint.tensors().size() - all_mapped.size(); n > 0)
+        notes.push_back(fmt::format("left out {} rotary_emb.inv_freq buffer{}, which config.json gives", n,
+                                    n == 1 ? "" : "s"));
+    for (MappedTensor& mapped : all_mapped) {
         PlannedTensor tensor;
         tensor.spec.name = mapped.name;
         tensor.spec.type = type_for(mapped, options.type);
@@ -203,7 +207,7 @@ Conversion plan_conversion(const ConvertOptions& options) {
     if (config.architecture == Architecture::Qwen3) refuse_reranker(name, name_or_path, card_text);
 
     Conversion out(Checkpoint(folder), options.output);
-    out.tensors_ = plan_tensors(out.checkpoint_, config, options);
+    out.tensors_ = plan_tensors(out.checkpoint_, config, options, out.notes_);
     uint64_t n_params = 0;
     for (const PlannedTensor& tensor : out.tensors_) n_params += tensor.spec.ne[0] * tensor.spec.ne[1];
 

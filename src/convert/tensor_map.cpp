@@ -135,6 +135,15 @@ std::optional<Parsed> parse_name(std::string_view name, const ModelConfig& confi
     return parsed;
 }
 
+// "model.rotary_emb.inv_freq" or a layer's: what old checkpoints saved of the rotary embedding's frequencies, which
+// config.json gives.
+bool is_rotary_cache(std::string_view name, uint64_t n_layer) {
+    if (name == "model.rotary_emb.inv_freq") return true;
+    if (!name.starts_with(kLayerPrefix)) return false;
+    name.remove_prefix(kLayerPrefix.size());
+    return take_layer(name, n_layer) && name == "self_attn.rotary_emb.inv_freq";
+}
+
 [[noreturn]] void refuse_unmapped(const std::string& name, Architecture architecture) {
     throw UnsupportedError(fmt::format(
         "HuggingFace tensor {} has no GGUF mapping in minfer's {} converter; supported tensors are "
@@ -223,7 +232,7 @@ std::vector<MappedTensor> map_tensors(const Checkpoint& checkpoint, const ModelC
     for (size_t i = 0; i < checkpoint.tensors().size(); ++i) {
         const SourceTensor& tensor = checkpoint.tensors()[i];
         const std::string& shard = checkpoint.shards()[tensor.shard].path();
-        if (tensor.name.ends_with(".rotary_emb.inv_freq")) continue;  // a cache that old checkpoints saved
+        if (is_rotary_cache(tensor.name, config.n_layer)) continue;
         const std::optional<Parsed> parsed = parse_name(tensor.name, config);
         if (!parsed) refuse_unmapped(tensor.name, config.architecture);
         if (tensor.dtype == Dtype::Other)

@@ -83,7 +83,18 @@ TEST(Plan, LeavesOutRotaryBuffersAlone) {
     tiny.tensors.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", "F32", {8}, ""});
     tiny.tensors.push_back({"model.rotary_emb.inv_freq", "I32", {8}, ""});
     tiny.write();
-    EXPECT_EQ(plan_conversion(tiny.options()).tensors().size(), n);
+    {
+        const convert::Conversion c = plan_conversion(tiny.options());
+        EXPECT_EQ(c.tensors().size(), n);
+        EXPECT_EQ(c.notes(),
+                  std::vector<std::string>{"left out 2 rotary_emb.inv_freq buffers, which config.json gives"});
+    }
+    for (const char* name : {"evil.rotary_emb.inv_freq", "model.layers.2.self_attn.rotary_emb.inv_freq",
+                             "model.layers.0.rotary_emb.inv_freq", "model.layers.0.self_attn.x.rotary_emb.inv_freq"}) {
+        TinyCheckpoint other("llama");
+        other.tensors.push_back({name, "F32", {8}, ""});
+        EXPECT_THAT(refusal(other), HasSubstr(std::string("tensor '") + name + "' has no GGUF mapping"));
+    }
 }
 
 TEST(Plan, RefusesOtherTypesOfValues) {
