@@ -69,8 +69,8 @@ std::vector<PlannedTensor> plan_tensors(const Checkpoint& checkpoint, const Mode
     }
     std::vector<MappedTensor> all_mapped = map_tensors(checkpoint, config, options.source.string());
     if (const size_t n = checkpoint.tensors().size() - all_mapped.size(); n > 0)
-        notes.push_back(fmt::format("left out {} rotary_emb.inv_freq buffer{}, which config.json gives", n,
-                                    n == 1 ? "" : "s"));
+        notes.push_back(
+            fmt::format("left out {} rotary_emb.inv_freq buffer{}, which config.json gives", n, n == 1 ? "" : "s"));
     for (MappedTensor& mapped : all_mapped) {
         PlannedTensor tensor;
         tensor.spec.name = mapped.name;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -144,14 +145,24 @@ bool is_rotary_cache(std::string_view name, uint64_t n_layer) {
     return take_layer(name, n_layer) && name == "self_attn.rotary_emb.inv_freq";
 }
 
-[[noreturn]] void refuse_unmapped(const std::string& name, Architecture architecture) {
+// For the name of a layer's tensor with a number that config.json does not reach, what to say of that; else nothing.
+std::string past_last_layer(std::string_view name, uint64_t n_layer) {
+    if (!name.starts_with(kLayerPrefix)) return "";
+    name.remove_prefix(kLayerPrefix.size());
+    const bool is_known = take_layer(name, n_layer).has_value();
+    const bool is_layer = is_known || take_layer(name, std::numeric_limits<uint64_t>::max()).has_value();
+    return is_known || !is_layer ? "" : fmt::format("; config.json has num_hidden_layers {}", n_layer);
+}
+
+[[noreturn]] void refuse_unmapped(const std::string& name, const ModelConfig& config) {
     throw UnsupportedError(fmt::format(
         "HuggingFace tensor {} has no GGUF mapping in minfer's {} converter; supported tensors are "
         "model.embed_tokens, model.norm, lm_head, and model.layers.N.{{input_layernorm,post_attention_layernorm,"
         "self_attn.{{q,k,v,o}}_proj,{}mlp.{{gate,up,down}}_proj}} — minfer refuses to drop a weight it does not "
-        "recognise",
-        gguf::in_quotes(name), title(architecture),
-        architecture == Architecture::Qwen3 ? "self_attn.{q,k}_norm," : ""));
+        "recognise{}",
+        gguf::in_quotes(name), title(config.architecture),
+        config.architecture == Architecture::Qwen3 ? "self_attn.{q,k}_norm," : "",
+        past_last_layer(name, config.n_layer)));
 }
 
 void check_shape(const SourceTensor& tensor, const std::vector<uint64_t>& expected, const std::string& path) {
@@ -234,7 +245,7 @@ std::vector<MappedTensor> map_tensors(const Checkpoint& checkpoint, const ModelC
         const std::string& shard = checkpoint.shards()[tensor.shard].path();
         if (is_rotary_cache(tensor.name, config.n_layer)) continue;
         const std::optional<Parsed> parsed = parse_name(tensor.name, config);
-        if (!parsed) refuse_unmapped(tensor.name, config.architecture);
+        if (!parsed) refuse_unmapped(tensor.name, config);
         if (tensor.dtype == Dtype::Other)
             throw UnsupportedError(
                 fmt::format("tensor {} has safetensors dtype {}; minfer converts bf16, f16 and "

@@ -71,6 +71,9 @@ TEST(Plan, NeverDropsATensor) {
         tiny.tensors.push_back({name, "BF16", {16}, ""});
         EXPECT_THAT(refusal(tiny), HasSubstr(std::string("tensor '") + name + "' has no GGUF mapping")) << name;
     }
+    TinyCheckpoint cut;
+    cut.config["num_hidden_layers"] = 1;
+    EXPECT_THAT(refusal(cut), testing::EndsWith("it does not recognise; config.json has num_hidden_layers 1"));
     TinyCheckpoint qwen3("qwen3");
     qwen3.tensors.push_back({"extra", "BF16", {4}, ""});
     EXPECT_THAT(refusal(qwen3), HasSubstr("Qwen3 converter"));
@@ -114,7 +117,7 @@ TEST(Plan, HoldsShapesAgainstTheConfiguration) {
     TinyCheckpoint tiny;
     tiny.tensor("model.layers.1.self_attn.k_proj.weight").shape = {32, 16};
     EXPECT_THAT(refusal<FormatError>(tiny),
-                HasSubstr("tensor 'model.layers.1.self_attn.k_proj.weight': found shape [32, 16], "
+                HasSubstr("model.safetensors: tensor 'model.layers.1.self_attn.k_proj.weight': found shape [32, 16], "
                           "expected [16, 32] by config.json"));
     TinyCheckpoint flat;
     flat.tensor("model.norm.weight").shape = {32, 1};
