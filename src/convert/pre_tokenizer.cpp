@@ -56,11 +56,6 @@ void flatten(const Json& step, std::string_view list_key, std::vector<const Json
     }
 }
 
-bool flag(const Json& step, std::string_view key, bool otherwise) {
-    const auto at = step.find(key);
-    return at != step.end() && at->is_boolean() ? at->get<bool>() : otherwise;
-}
-
 // What pre_tokenizer says, in the terms of KnownTokenizer.
 struct Steps {
     std::string split;
@@ -100,6 +95,10 @@ class Reader {
                                            tokenizer_.path, what, fmt::join(names, ", ")));
     }
 
+    bool flag(const Json& step, std::string_view key, bool otherwise) const {
+        return JsonObject(tokenizer_.path, type_of(step) + ".", step).boolean(key).value_or(otherwise);
+    }
+
     void check_model() const {
         const Json& model = tokenizer_.model;
         if (const std::string type = type_of(model); type != "BPE") refuse(fmt::format("has a model of type {}", type));
@@ -117,6 +116,7 @@ class Reader {
             refuse(fmt::format("has the decoder {}", type_of(tokenizer_.decoder)));
         if (tokenizer_.vocab.empty())
             throw FormatError(tokenizer_.path, "model.vocab", "no tokens", "an object of ids");
+        if (tokenizer_.merges.empty()) throw FormatError(tokenizer_.path, "model.merges", "none", "a list of pairs");
     }
 
     Steps read_steps() const {

@@ -24,13 +24,19 @@ class Names {
     explicit Names(const JsonObject& config) {
         for (const std::string_view kind : {"bos", "eos", "unk", "sep", "pad", "cls", "mask"}) {
             order_.emplace_back(kind);
-            const Json* entry = config.find(fmt::format("{}_token", kind));
-            const bool plain = entry && entry->is_string();
-            if (entry && entry->is_object()) {
+            const std::string key = fmt::format("{}_token", kind);
+            const Json* entry = config.find(key);
+            if (!entry) continue;
+            const bool plain = entry->is_string();
+            const Json* token = entry;
+            if (entry->is_object()) {
                 const auto content = entry->find("content");
-                entry = content != entry->end() ? &*content : nullptr;
+                if (content != entry->end()) token = &*content;
             }
-            if (entry && entry->is_string()) names_[std::string(kind)] = {entry->get<std::string>(), plain};
+            if (!token->is_string())
+                throw FormatError(config.path(), config.field(key), describe(*entry),
+                                  "a token: a string, or an object with a string as its content");
+            names_[std::string(kind)] = {token->get<std::string>(), plain};
         }
     }
 
@@ -155,8 +161,8 @@ SpecialTokens read_special_tokens(const TokenizerJson& tokenizer, const JsonObje
         if (!known && has_id_key(kind)) out.ids.emplace_back(kind, uint32_t(id));
     };
     for (const std::string& kind : names.order()) {
-        const Json* add = tokenizer_config.find(fmt::format("add_{}_token", kind));
-        if (add && add->is_boolean() && has_add_key(kind)) out.added[kind] = add->get<bool>();
+        if (has_add_key(kind))
+            if (const auto add = tokenizer_config.boolean(fmt::format("add_{}_token", kind))) out.added[kind] = *add;
         const std::string token = names.get(kind).token;
         const auto at = std::ranges::find(tokenizer.added_tokens, token, &AddedToken::content);
         if (at != tokenizer.added_tokens.end()) {
@@ -171,7 +177,7 @@ SpecialTokens read_special_tokens(const TokenizerJson& tokenizer, const JsonObje
     for (const std::string& kind : names.order()) {
         const std::string key = fmt::format("{}_token_id", kind);
         const Json* id = config.find(key);
-        if (!id || !id->is_number_integer()) continue;  // a list of ids is for generation, not for this key
+        if (!id || id->is_array()) continue;  // a list of ids is for generation, not for this key
         if (!id->is_number_unsigned())
             throw FormatError(config.path(), config.field(key), describe(*id), "an id that is not negative");
         set_id(kind, id->get<uint64_t>(), config.path(), config.field(key));

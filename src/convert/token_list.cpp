@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "gguf/value.h"
@@ -44,6 +46,9 @@ std::map<uint32_t, AddedToken> all_added_tokens(const TokenizerJson& tokenizer, 
             throw FormatError(config.path(), decoder->field(key), describe(value), "an id with an object");
         const JsonObject entry(config.path(), fmt::format("added_tokens_decoder.{}.", key), value);
         const std::string content = entry.require("content", entry.string("content"), "the token");
+        if (content.empty() || content.find('\0') != std::string::npos)
+            throw FormatError(config.path(), entry.field("content"),
+                              content.empty() ? "an empty token" : "a token with a zero byte", "a text");
         const auto at = added.find(id);
         if (at != added.end() && at->second.content != content)
             throw FormatError(config.path(), entry.field("content"), gguf::in_quotes(content),
@@ -51,6 +56,38 @@ std::map<uint32_t, AddedToken> all_added_tokens(const TokenizerJson& tokenizer, 
         added[id] = {content, id, entry.boolean("special").value_or(false)};
     }
     return added;
+}
+
+// A text has one id, or it could not be told how to write it.
+void check_unique(const TokenList& list, const std::string& path) {
+    std::unordered_map<std::string_view, size_t> ids;
+    ids.reserve(list.tokens.size());
+    for (size_t id = 0; id < list.tokens.size(); ++id) {
+        const auto [first, is_new] = ids.emplace(list.tokens[id], id);
+        if (!is_new)
+            throw FormatError(path, fmt::format("token {}", id),
+                              fmt::format("{}, which token {} is too", gguf::in_quotes(list.tokens[id]), first->second),
+                              "a spelling of its own");
+    }
+}
+
+// Text never makes a special token, so no merge may; nor one of a token that the list spells another way.
+void check_merges(const TokenizerJson& tokenizer, const TokenList& list) {
+    std::unordered_set<std::string_view> lost;
+    for (const VocabEntry& entry : tokenizer.vocab)
+        if (list.types[entry.id] == int32_t(TokenType::Control) || list.tokens[entry.id] != entry.token)
+            lost.insert(entry.token);
+    if (lost.empty()) return;
+    for (size_t i = 0; i < tokenizer.merges.size(); ++i) {
+        const std::string& rule = tokenizer.merges[i];
+        const size_t space = rule.find(' ');
+        const std::string left = rule.substr(0, space), right = rule.substr(space + 1), merged = left + right;
+        for (const std::string* token : {&left, &right, &merged})
+            if (lost.contains(*token))
+                throw FormatError(tokenizer.path, fmt::format("model.merges: number {}", i),
+                                  gguf::in_quotes(*token) + ", which added_tokens makes special",
+                                  "tokens that are made of text");
+    }
 }
 
 }  // namespace
@@ -82,6 +119,8 @@ TokenList make_token_list(const TokenizerJson& tokenizer, const JsonObject& toke
     }
     for (size_t id = 0; id < list.tokens.size(); ++id)
         if (list.types[id] == int32_t(TokenType::Unused)) list.tokens[id] = fmt::format("[PAD{}]", id);
+    check_unique(list, tokenizer.path);
+    check_merges(tokenizer, list);
     return list;
 }
 

@@ -20,7 +20,8 @@ struct TokenList {
 
 // Ids that no token has become "[PAD<id>]" of type Unused. An added token is Control where the file says special or its
 // text looks so, else UserDefined. tokenizer_config.json's added_tokens_decoder may say special anew and add tokens, as
-// transformers lets it. Throws FormatError where an id is not below n_vocab or two sources disagree about a token.
+// transformers lets it. Throws FormatError where an id is not below n_vocab, two sources disagree about a token, two
+// ids have the same text, or a merge makes or takes a Control token.
 TokenList make_token_list(const TokenizerJson& tokenizer, const JsonObject& tokenizer_config, uint64_t n_vocab);
 
 }  // namespace minfer::convert

@@ -40,6 +40,8 @@ TEST(TokenizerJsonFile, ReadsVocabularyAndMergesInBothForms) {
     EXPECT_EQ(tokenizer.merges, (std::vector<std::string>{"i n", "h e", "t he"}));
     ASSERT_EQ(tokenizer.added_tokens.size(), 3u);
     EXPECT_EQ(tokenizer.added_tokens[2].content, "<tool\u2581call>");
+    tree["model"]["vocab"]["a\u0120b"] = 262;
+    tree["model"]["vocab"]["a\u0120bc"] = 263;
     tree["model"]["merges"] = Json::array({Json::array({"i", "n"}), Json::array({"a b", "c"})});
     tokenizer = parse(tree);
     EXPECT_EQ(tokenizer.merges, (std::vector<std::string>{"i n", "a\u0120b c"}));
@@ -67,8 +69,18 @@ TEST(TokenizerJsonFile, NamesEachFault) {
                 HasSubstr("model.merges: number 1: found a string without one space inside"));
     EXPECT_THAT(with("/model/merges/1", {"h"}), HasSubstr("model.merges: number 1: found a list of 1"));
     EXPECT_THAT(with("/model/merges/1", {"h", ""}), HasSubstr("model.merges: number 1: found an empty token"));
-    EXPECT_NE(with("/model/merges", 3), "no exception");
-    EXPECT_NE(with("/model", 3), "no exception");
+    for (const auto& [merge, missing] : {std::pair(Json("x q"), "xq"), std::pair(Json("he qq"), "qq"),
+                                         std::pair(Json("qq he"), "qq"), std::pair(Json::array({"x", "in"}), "xin")})
+        EXPECT_THAT(with("/model/merges/1", merge), HasSubstr(std::string("model.merges: number 1: found '") + missing +
+                                                              "', expected tokens of model"));
+    for (const Json& other : {Json(3), Json(), Json("x")}) {
+        EXPECT_THAT(with("/model/merges", other), HasSubstr("model.merges: found a value of another kind"));
+        EXPECT_THAT(with("/model", other), HasSubstr("model: found a value of another kind"));
+    }
+    EXPECT_THAT(with("/model/vocab/", 270), HasSubstr("model.vocab: token '': found an empty token"));
+    EXPECT_THAT(with("/model/vocab", {{std::string("a\0b", 3), 0}}),
+                HasSubstr("model.vocab: token 'a\\x00b': found a token with a zero byte"));
+    EXPECT_THAT(with("/added_tokens/1/content", std::string("\0", 1)), HasSubstr("added_tokens: token '\\x00'"));
     EXPECT_THAT(with("/added_tokens/1", Json::object()),
                 HasSubstr("added_tokens: number 1: found no id or no content"));
     EXPECT_THAT(with("/added_tokens/1/content", "<|end|>"), HasSubstr("added_tokens: '<|end|>': found it twice"));
@@ -81,6 +93,11 @@ TEST(TokenizerJsonFile, NamesEachFault) {
         std::string two = text;
         two.insert(1, std::string("\"") + key + "\":null,");
         EXPECT_THAT(fault(two), HasSubstr(std::string(key) + ": found it twice")) << key;
+    }
+    for (const char* before : {"\"version\"", "\"dropout\"", "\"single_word\""}) {  // where nobody reads "zzz"
+        std::string broken = text;
+        broken.insert(broken.find(before), R"("zzz":[},)");
+        EXPECT_THAT(fault(broken), HasSubstr("tokenizer.json: ")) << before;
     }
     std::string inner = text;  // which of the two counts is no question to leave to a parser
     inner.insert(inner.find("\"behavior\""), "\"behavior\":\"Removed\",");
@@ -138,6 +155,15 @@ TEST(TokenizerJsonFile, RefusesOtherTokenizersByName) {
     EXPECT_THAT(with("/pre_tokenizer/pretokenizers/0/type", "Whitespace"), HasSubstr("pre-tokenizer step Whitespace"));
     EXPECT_THAT(with("/pre_tokenizer/pretokenizers/1/add_prefix_space", true), HasSubstr("add_prefix_space"));
     EXPECT_THAT(with("/pre_tokenizer/pretokenizers/1/use_regex", true), HasSubstr("unknown pre-tokenizer"));
+    const auto off = [](const std::string& pointer, Json set) {
+        Json tree = TinyCheckpoint("llama").tokenizer;
+        tree[Json::json_pointer(pointer)] = std::move(set);
+        return message_of<FormatError>([&] { static_cast<void>(parse(tree).pre_tokenizer_name()); });
+    };
+    EXPECT_THAT(off("/model/ignore_merges", "yes"), HasSubstr("key 'BPE.ignore_merges': found the string 'yes'"));
+    EXPECT_THAT(off("/model/byte_fallback", 0), HasSubstr("key 'BPE.byte_fallback': found the number 0"));
+    EXPECT_THAT(off("/pre_tokenizer/pretokenizers/1/use_regex", "no"), HasSubstr("key 'ByteLevel.use_regex'"));
+    EXPECT_THAT(off("/model/merges", Json::array()), HasSubstr("model.merges: found none, expected a list of pairs"));
     Json unigram = TinyCheckpoint().tokenizer;
     unigram["model"] = {{"type", "Unigram"},
                         {"vocab", Json::array({Json::array({"a", -1.5}), Json::array({"b", -2})})}};
@@ -208,6 +234,26 @@ TEST(TokenList, TokenizerConfigMayFlagTokensAnew) {
     EXPECT_THAT(message_of<FormatError>(
                     [&] { convert::make_token_list(tokenizer, JsonObject("c.json", "", tiny.tokenizer_config), 264); }),
                 HasSubstr("added_tokens_decoder.1x"));
+}
+
+TEST(TokenList, EachTokenIsSpelledOnce) {
+    const auto fault = [](const TinyCheckpoint& tiny) {
+        const TokenizerJson tokenizer = parse(tiny.tokenizer);
+        return message_of<FormatError>(
+            [&] { convert::make_token_list(tokenizer, JsonObject("c.json", "", tiny.tokenizer_config), 300); });
+    };
+    TinyCheckpoint again, pad, spaces, empty, steering;
+    again.tokenizer["added_tokens"][0]["content"] = "the";
+    EXPECT_THAT(fault(again),
+                HasSubstr("token 259: found 'the', which token 258 is too, expected a spelling of its own"));
+    pad.tokenizer["model"]["vocab"]["[PAD270]"] = 262;
+    EXPECT_THAT(fault(pad), HasSubstr("token 270: found '[PAD270]', which token 262 is too"));
+    spaces.tokenizer_config["added_tokens_decoder"] = {{"270", {{"content", "<tool call>"}}}};
+    EXPECT_THAT(fault(spaces), HasSubstr("token 270: found '<tool call>', which token 261 is too"));
+    empty.tokenizer_config["added_tokens_decoder"] = {{"270", {{"content", ""}}}};
+    EXPECT_THAT(fault(empty), HasSubstr("key 'added_tokens_decoder.270.content': found an empty token"));
+    steering.tokenizer["added_tokens"].push_back({{"id", 257}, {"content", "he"}, {"special", true}});
+    EXPECT_THAT(fault(steering), HasSubstr("model.merges: number 1: found 'he', which added_tokens makes special"));
 }
 
 // ---- special tokens. What is expected was recorded from llama.cpp v0.5.0's gguf-py, SpecialVocab.
@@ -306,6 +352,13 @@ TEST(SpecialTokens, NamesEachFault) {
     EXPECT_EQ(fault("null", "{}", R"({"eos_token_id":4})"),
               "c: key 'eos_token_id': found the id 4, expected an id below 4");
     EXPECT_THAT(fault("null", "{}", R"({"eos_token_id":-1})"), HasSubstr("expected an id that is not negative"));
+    for (const char* token : {"5", "true", "[\"<e>\"]", "{}", R"({"content":5})"})
+        EXPECT_THAT(fault("null", (std::string(R"({"eos_token":)") + token + "}").c_str(), "{}"),
+                    HasSubstr("tc: key 'eos_token': found "))
+            << token;
+    EXPECT_THAT(fault("null", R"({"add_bos_token":"yes"})", "{}"),
+                HasSubstr("tc: key 'add_bos_token': found the string 'yes', expected true or false"));
+    EXPECT_THAT(fault("null", "{}", R"({"eos_token_id":"1"})"), HasSubstr("c: key 'eos_token_id': found the string"));
     EXPECT_THAT(fault(R"({"type":"RobertaProcessing"})", "{}", "{}"),
                 HasSubstr("post-processor the string 'RobertaProcessing'"));
     EXPECT_THAT(fault("[]", "{}", "{}"), HasSubstr("has the post-processor a list"));
