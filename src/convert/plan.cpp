@@ -4,8 +4,10 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include "base/error.h"
@@ -127,6 +129,26 @@ Metadata plan_sampling(const fs::path& folder, std::vector<std::string>& notes) 
     return sampling_metadata(JsonObject(path, "", tree));
 }
 
+// A token that is added around each text has to be there. The models of llama-bpe add a bos unless they say otherwise.
+void check_added_tokens(const Metadata& metadata, std::string_view pre_tokenizer, const std::string& path) {
+    std::map<std::string_view, bool> adds = {{"bos", pre_tokenizer == "llama-bpe"}, {"eos", false}, {"sep", false}};
+    std::set<std::string_view> has;
+    for (const gguf::KeyValue& entry : metadata)
+        for (auto& [kind, add] : adds) {
+            if (entry.key == fmt::format("tokenizer.ggml.add_{}_token", kind)) add = entry.value.as<bool>().value();
+            if (entry.key == fmt::format("tokenizer.ggml.{}_token_id", kind)) has.insert(kind);
+        }
+    if (adds["sep"])
+        throw UnsupportedError(
+            fmt::format("{}: a separator between two texts is added; minfer runs models of one "
+                        "text only",
+                        path));
+    for (const std::string_view kind : {"bos", "eos"})
+        if (adds[kind] && !has.contains(kind))
+            throw FormatError(path, fmt::format("key '{}_token'", kind), "none",
+                              fmt::format("a token, for one is added to each text; or add_{}_token false", kind));
+}
+
 Metadata plan_tokenizer(const ConvertOptions& options, const JsonObject& config_json, const ModelConfig& config) {
     const fs::path& folder = options.source;
     const std::string config_path = (folder / "tokenizer_config.json").string();
@@ -149,6 +171,7 @@ Metadata plan_tokenizer(const ConvertOptions& options, const JsonObject& config_
     if (config.architecture == Architecture::Llama)
         for (gguf::KeyValue& entry : llama_tokenizer_metadata(tokenizer_config, config.n_vocab))
             out.push_back(std::move(entry));
+    check_added_tokens(out, pre, config_path);
     return out;
 }
 

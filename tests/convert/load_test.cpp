@@ -130,5 +130,33 @@ TEST(Load, SizesAreThoseThatTheEngineTakes) {
     EXPECT_EQ(with("qwen2", [](TinyCheckpoint& t) { t.config["num_hidden_layers"] = 2; }), kLoads);
 }
 
+TEST(Load, TokensThatAreAddedAreThere) {
+    TinyCheckpoint bos("llama");
+    bos.tokenizer_config.erase("add_bos_token");
+    EXPECT_THAT(outcome(bos), HasSubstr("tokenizer_config.json: key 'bos_token': found none, expected a token, for one "
+                                        "is added to each text; or add_bos_token false"));
+    bos.tokenizer_config["bos_token"] = "<|looks|>";
+    EXPECT_EQ(outcome(bos), kLoads);
+    TinyCheckpoint eos;
+    eos.tokenizer_config = {{"chat_template", "t"}, {"add_eos_token", true}};
+    eos.config.erase("eos_token_id");
+    EXPECT_THAT(outcome(eos), HasSubstr("key 'eos_token': found none"));
+    TinyCheckpoint sep;
+    sep.tokenizer_config["add_sep_token"] = true;
+    EXPECT_THAT(outcome(sep), HasSubstr("a separator between two texts is added"));
+}
+
+TEST(Load, TokensThatDisagreeAreRefused) {
+    TinyCheckpoint again, steering, none, unknown;
+    again.tokenizer["added_tokens"][1]["content"] = "the";
+    EXPECT_THAT(outcome(again), HasSubstr("expected a spelling of its own"));
+    steering.tokenizer["added_tokens"].push_back({{"id", 257}, {"content", "he"}, {"special", true}});
+    EXPECT_THAT(outcome(steering), HasSubstr("'he', which added_tokens makes special"));
+    none.tokenizer["model"]["merges"] = Json::array();
+    EXPECT_THAT(outcome(none), HasSubstr("model.merges: found none"));
+    unknown.tokenizer["model"]["merges"].push_back("the in");
+    EXPECT_THAT(outcome(unknown), HasSubstr("model.merges: number 3: found 'thein'"));
+}
+
 }  // namespace
 }  // namespace minfer::test
