@@ -5,11 +5,12 @@
 #include <yaml-cpp/yaml.h>
 
 #include <array>
-#include <regex>
+#include <initializer_list>
 #include <utility>
 
 #include "base/error.h"
 #include "convert/json_file.h"
+#include "convert/yaml_scalar.h"
 
 namespace minfer::convert {
 namespace {
@@ -49,28 +50,23 @@ std::string front_matter(std::string_view readme) {
         begin = end + 1;
         if (first && line != "---") return "";
         if (!first && line == "---") break;
-        if (!std::exchange(first, false)) {
-            for (const char c : line) yaml += c == '\t' ? std::string("  ") : std::string(1, c);
-            yaml += '\n';
-        }
+        if (std::exchange(first, false)) continue;
+        for (const char c : line)
+            if (c == '\t')
+                yaml += "  ";
+            else
+                yaml += c;
+        if (line.ends_with("- no")) yaml.replace(yaml.size() - 2, 2, "\"no\"");
+        yaml += '\n';
     }
-    constexpr std::string_view kBare = "- no\n", kQuoted = "- \"no\"\n";
-    for (size_t at = yaml.find(kBare); at != std::string::npos; at = yaml.find(kBare, at + kQuoted.size()))
-        yaml.replace(at, kBare.size(), kQuoted);
     return yaml;
 }
 
-// YAML 1.1 takes a plain scalar of these forms for something else than a string.
+bool is_plain(const YAML::Node& node) { return node.IsScalar() && (node.Tag() == "?" || node.Tag().empty()); }
+
+// A scalar with quotes or a tag is one whatever it looks like.
 bool is_string(const YAML::Node& node) {
-    if (!node.IsScalar()) return false;
-    if (node.Tag() != "?" && !node.Tag().empty()) return true;  // it has quotes, or a tag
-    static const std::regex kOther(
-        R"(yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF|~|null|Null|NULL|)"
-        R"([-+]?(0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*(:[0-5]?[0-9])*)|)"
-        R"([-+]?([0-9][0-9_]*)?\.[0-9_]*([eE][-+][0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|)"
-        R"([0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt \t].*)?)");
-    constexpr size_t kLongest = 64;  // of those forms; std::regex recurses a step a character
-    return node.Scalar().size() > kLongest || !std::regex_match(node.Scalar(), kOther);
+    return node.IsScalar() && (!is_plain(node) || is_plain_yaml_string(node.Scalar()));
 }
 
 class Reader {

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <regex>
+#include <cstdlib>
 #include <set>
 #include <span>
+#include <unordered_set>
 #include <vector>
+
+#include "convert/scanner.h"
 
 namespace minfer::convert {
 namespace {
@@ -57,15 +60,54 @@ bool starts_with_letter(std::string_view part) {
     return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
 
-// std::regex recurses a step a character, so what is longer than any of the forms below is not tried.
-bool matches(std::string_view text, const char* expression) {
-    constexpr size_t kLongest = 64;
-    return text.size() <= kLongest &&
-           std::regex_match(text.begin(), text.end(), std::regex(expression, std::regex::icase));
+// The forms of parts below are the reference's expressions; each is asked of a part in small letters.
+
+// (v|iter)?\d+([.]\d+)*
+bool is_version(std::string_view part) {
+    Scanner scan(part);
+    if (!scan.word("v")) scan.word("iter");
+    if (!scan.digits()) return false;
+    while (scan.one("."))
+        if (!scan.digits()) return false;
+    return scan.at_end();
+}
+
+// i?q\d(_\w)*|b?fp?(16|32)
+bool is_type(std::string_view part) {
+    Scanner quantized(part);
+    quantized.one("i");
+    if (quantized.one("q") && quantized.digits(1, 1)) {
+        while (quantized.one("_"))
+            if (!quantized.one("abcdefghijklmnopqrstuvwxyz0123456789_")) return false;
+        return quantized.at_end();
+    }
+    Scanner scan(part);
+    scan.one("b");
+    if (!scan.one("f")) return false;
+    scan.one("p");
+    return (scan.word("16") || scan.word("32")) && scan.at_end();
+}
+
+// ([A]|\d+[x])?\d+([._]\d+)?[KMBT][\d]?|small|mini|medium|large|x?xl
+bool is_size(std::string_view part) {
+    for (const std::string_view name : {"small", "mini", "medium", "large", "xl", "xxl"})
+        if (part == name) return true;
+    Scanner scan(part);
+    const bool active = scan.one("a");
+    if (!scan.digits()) return false;
+    if (!active && scan.one("x") && !scan.digits()) return false;
+    if (scan.one("._") && !scan.digits()) return false;
+    if (!scan.one("kmbt")) return false;
+    scan.digits(1, 1);
+    return scan.at_end();
+}
+
+bool is_finetune(std::string_view part) {
+    return part == "chat" || part == "instruct" || part == "vision" || part == "lora";
 }
 
 // "v1.5", with a small v.
-bool is_v_version(std::string_view word) { return word.starts_with('v') && matches(word, R"(v\d+(\.\d+)*)"); }
+bool is_v_version(std::string_view word) { return word.starts_with('v') && is_version(word); }
 
 enum Kind { kBasename, kSizeLabel, kFinetune, kVersion, kType };
 
@@ -91,8 +133,10 @@ std::optional<double> params_of(std::string_view text) {
     static constexpr std::string_view kSuffixes = "KMBT";
     const size_t power = kSuffixes.find(text.back());
     text.remove_suffix(1);
-    if (!matches(text, R"(\d+(\.\d*)?|\.\d+)") || power == std::string_view::npos) return std::nullopt;
-    return std::stod(std::string(text)) * std::pow(1000.0, double(power + 1));
+    Scanner scan(text);
+    if (!scan.digits() || (scan.one(".") && !scan.digits()) || !scan.at_end() || power == std::string_view::npos)
+        return std::nullopt;
+    return std::strtod(std::string(text).c_str(), nullptr) * std::pow(1000.0, double(power + 1));
 }
 
 void annotate_size(Part& part, uint64_t n_params) {
@@ -119,15 +163,16 @@ void annotate_size(Part& part, uint64_t n_params) {
 void annotate(std::vector<Part>& parts, uint64_t n_params) {
     for (size_t i = 0; i < parts.size(); ++i) {
         Part& part = parts[i];
-        if (matches(part.text, R"((v|iter)?\d+([.]\d+)*)")) {
+        std::string small = part.text;
+        std::ranges::transform(small, small.begin(), to_lower);
+        if (is_version(small)) {
             part.kinds.insert(kVersion);
-        } else if (matches(part.text, R"(i?q\d(_\w)*|b?fp?(16|32))")) {
+        } else if (is_type(small)) {
             part.kinds.insert(kType);
             std::ranges::transform(part.text, part.text.begin(), to_upper);
-        } else if (i > 0 &&
-                   matches(part.text, R"((([A]|\d+[x])?\d+([._]\d+)?[KMBT][\d]?|small|mini|medium|large|x?xl))")) {
+        } else if (i > 0 && is_size(small)) {
             annotate_size(part, n_params);
-        } else if (i > 0 && matches(part.text, "chat|instruct|vision|lora")) {
+        } else if (i > 0 && is_finetune(small)) {
             part.kinds.insert(kFinetune);
         }
     }
@@ -160,9 +205,9 @@ void annotate_basename(std::vector<Part>& parts) {
 template <typename Wanted>
 std::optional<std::string> join(std::span<const Part> parts, Wanted wanted, bool once = false) {
     std::vector<std::string_view> chosen;
+    std::unordered_set<std::string_view> seen;
     for (const Part& part : parts)
-        if (wanted(part) && !(once && std::ranges::find(chosen, part.text) != chosen.end()))
-            chosen.push_back(part.text);
+        if (wanted(part) && !(once && !seen.insert(part.text).second)) chosen.push_back(part.text);
     if (chosen.empty()) return std::nullopt;
     return fmt::format("{}", fmt::join(chosen, "-"));
 }
@@ -205,11 +250,11 @@ std::string title_of_name(std::string_view name) {
             lower |= case_of(c) == Case::Lower;
             upper |= case_of(c) == Case::Upper;
         }
-        const bool is_version = is_digit(word[0]) || is_v_version(word);
+        const bool stays = is_digit(word[0]) || is_v_version(word);
         if (!out.empty()) out += ' ';
         bool after_letter = false;
         for (const int32_t c : letters) {
-            const bool raise = lower && !upper && !is_version && !after_letter && case_of(c) != Case::None;
+            const bool raise = lower && !upper && !stays && !after_letter && case_of(c) != Case::None;
             append(out, raise ? utf8proc_totitle(c) : c);
             after_letter = case_of(c) != Case::None;
         }

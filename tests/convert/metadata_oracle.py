@@ -1,6 +1,7 @@
 """What the gguf package makes of names and model cards. Reads {"names": [[id, n_params]...], "cards": [{"readme", "config",
-"folder", "n_params"}...]} from standard input and prints {"names": [...], "cards": [...]}: for a name its title and parts,
-for a card every general.* key with its value."""
+"folder", "n_params"}...], "scalars": [...]} from standard input and prints {"names": [...], "cards": [...], "scalars":
+[...]}: for a name its title and parts, for a card every general.* key with its value, for a plain YAML scalar whether it is
+a string."""
 import json
 import logging
 import pathlib
@@ -8,10 +9,14 @@ import sys
 import tempfile
 
 import gguf
+import yaml
 
 logging.disable(logging.CRITICAL)
 job = json.load(sys.stdin)
-out = {"names": [], "cards": []}
+out = {"names": [], "cards": [], "scalars": []}
+for scalar in job["scalars"]:
+    tag = yaml.SafeLoader("").resolve(yaml.ScalarNode, scalar, (True, False))
+    out["scalars"].append(tag == "tag:yaml.org,2002:str")
 for name, n_params in job["names"]:
     parts = gguf.Metadata.get_model_id_components(name, n_params)
     out["names"].append({"title": gguf.Metadata.id_to_title(name), "parts": parts,
