@@ -6,11 +6,13 @@
 
 #include <array>
 #include <initializer_list>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
 #include "convert/json_file.h"
 #include "convert/yaml_scalar.h"
+#include "gguf/value.h"
 
 namespace minfer::convert {
 namespace {
@@ -69,16 +71,18 @@ bool is_string(const YAML::Node& node) {
     return node.IsScalar() && (!is_plain(node) || is_plain_yaml_string(node.Scalar()));
 }
 
+// Takes a parsed card of `n_bytes` apart. `path` is for messages.
 class Reader {
   public:
-    Reader(const YAML::Node& card, const std::string& path) : card_(card), path_(path) {}
+    Reader(size_t n_bytes, const std::string& path) : path_(path), allowance_(n_bytes + kFewAliases) {}
 
-    ModelCard read() const {
+    ModelCard read(const YAML::Node& card) {
+        card_ = fields_of(card);
         ModelCard out;
         for (const TextKey& key : kTextKeys)
             for (const char* name : key.card)
-                if (name && card_[name] && !card_[name].IsNull() && !out.texts.contains(key.gguf))
-                    out.texts.emplace(key.gguf, text(name, card_[name], key.gguf == "license"));
+                if (const YAML::Node* node = name ? find(name) : nullptr; node && !node->IsNull())
+                    out.texts.emplace(key.gguf, text(name, *node, key.gguf == "license"));
         out.base_models = sources({"base_model", "base_models", "base_model_sources"});
         out.datasets = sources({"datasets", "dataset", "dataset_sources"});
         for (const char* key : {"tags", "pipeline_tag"}) append(out.tags, key);
@@ -87,59 +91,122 @@ class Reader {
     }
 
   private:
-    [[noreturn]] void fail(const char* key, const YAML::Node& found, std::string expected) const {
+    using Fields = std::map<std::string, YAML::Node, std::less<>>;
+    static constexpr size_t kFewAliases = 1 << 16;
+
+    [[noreturn]] void fail(std::string_view key, const YAML::Node& found, std::string expected) const {
         throw FormatError(path_, fmt::format("key '{}'", key),
                           found.IsSequence() ? "a list"
                           : found.IsMap()    ? "a mapping"
+                          : found.IsScalar() ? "a text"
                                              : "nothing",
                           std::move(expected));
     }
 
+    // Aliases can make a few bytes say as much as millions. All that is taken of a card is little more than it has.
+    void take(size_t n_bytes) {
+        if (n_bytes > allowance_) throw FormatError(path_, "front matter", "aliases without end", "few of them");
+        allowance_ -= n_bytes;
+    }
+
+    static void put(Fields& fields, const std::string& key, const YAML::Node& value) {
+        const auto [at, is_new] = fields.try_emplace(key, value);
+        if (!is_new) at->second.reset(value);  // an assignment would change the tree
+    }
+
+    // A mapping's fields as PyYAML has them: of a key that stands twice the last counts, and "<<" brings in what
+    // another mapping, or each of a list of them, has and this one has not. Other keys than strings are none that
+    // anybody asks for.
+    Fields fields_of(const YAML::Node& mapping, int depth = 0) {
+        constexpr int kMaxDepth = 8;  // a mapping may be merged into itself
+        if (depth > kMaxDepth)
+            throw FormatError(path_, "key '<<'", "merges of merges", fmt::format("at most {} deep", kMaxDepth));
+        Fields own, merged;
+        for (const auto& field : mapping) {
+            const YAML::Node &key = field.first, &value = field.second;
+            take(1);
+            if (is_plain(key) && key.Scalar() == "<<") {
+                for (const auto& [name, brought] : merged_fields(value, depth)) put(merged, name, brought);
+            } else if (is_string(key)) {
+                take(key.Scalar().size());
+                put(own, key.Scalar(), value);
+            }
+        }
+        own.merge(merged);
+        return own;
+    }
+
+    // What the value of "<<" brings in. Versions of PyYAML disagree on which of a list's mappings counts: 6.0.4 takes
+    // the last that has a key, older ones the first, as YAML says.
+    Fields merged_fields(const YAML::Node& value, int depth) {
+        const auto fields_of_item = [&](const YAML::Node& item) {
+            if (!item.IsMap()) fail("<<", item, "a mapping, or a list of mappings");
+            take(1);
+            return fields_of(item, depth + 1);
+        };
+        if (!value.IsSequence()) return fields_of_item(value);
+        Fields out;
+        for (const YAML::Node& item : value)
+            for (const auto& [name, brought] : fields_of_item(item))
+                if (const auto [at, is_new] = out.try_emplace(name, brought); !is_new && !at->second.is(brought))
+                    throw FormatError(path_, "key '<<'",
+                                      "key " + gguf::in_quotes(name) + " in two mappings of its list", "it in one");
+        return out;
+    }
+
+    const YAML::Node* find(std::string_view key) const {
+        const auto at = card_.find(key);
+        return at == card_.end() ? nullptr : &at->second;
+    }
+
     // A number or a truth value is taken as it is spelled. Licences may come as a list, and are joined.
-    std::string text(const char* key, const YAML::Node& node, bool may_be_list) const {
-        if (node.IsScalar()) return node.Scalar();
+    std::string text(std::string_view key, const YAML::Node& node, bool may_be_list) {
+        if (node.IsScalar()) {
+            take(node.Scalar().size());
+            return node.Scalar();
+        }
         if (!may_be_list || !node.IsSequence()) fail(key, node, "a text");
         std::vector<std::string> items;
         for (const YAML::Node& item : node) items.push_back(text(key, item, false));
         return fmt::format("{}", fmt::join(items, ","));
     }
 
-    void append(std::vector<std::string>& out, const char* key) const {
-        const YAML::Node node = card_[key];
-        if (!node || node.IsNull()) return;
-        if (node.IsSequence())
-            for (const YAML::Node& item : node) out.push_back(text(key, item, false));
-        else if (is_string(node))
-            out.push_back(node.Scalar());
+    void append(std::vector<std::string>& out, const char* key) {
+        const YAML::Node* node = find(key);
+        if (!node || node->IsNull()) return;
+        if (node->IsSequence())
+            for (const YAML::Node& item : *node) out.push_back(text(key, item, false));
+        else if (is_string(*node))
+            out.push_back(text(key, *node, false));
     }
 
     // The first key that is there counts, be it empty.
-    std::optional<std::vector<CardSource>> sources(std::initializer_list<const char*> keys) const {
+    std::optional<std::vector<CardSource>> sources(std::initializer_list<const char*> keys) {
         for (const char* key : keys) {
-            const YAML::Node node = card_[key];
+            const YAML::Node* node = find(key);
             if (!node) continue;
             std::vector<CardSource> out;
-            if (node.IsSequence())
-                for (const YAML::Node& item : node) out.push_back(source(key, item));
-            else if (is_string(node))
-                out.push_back(source(key, node));
+            if (node->IsSequence())
+                for (const YAML::Node& item : *node) out.push_back(source(key, item));
+            else if (is_string(*node))
+                out.push_back(source(key, *node));
             return out;
         }
         return std::nullopt;
     }
 
-    CardSource source(const char* key, const YAML::Node& node) const {
+    CardSource source(const char* key, const YAML::Node& node) {
         CardSource out;
-        if (is_string(node)) out.id = node.Scalar();
+        if (is_string(node)) out.id = text(key, node, false);
         if (node.IsMap())
-            for (const auto& field : node)
-                if (field.first.IsScalar() && !field.second.IsNull())
-                    out.fields[field.first.Scalar()] = text(key, field.second, false);
+            for (const auto& [name, value] : fields_of(node))
+                if (!value.IsNull()) out.fields[name] = text(key, value, false);
         return out;
     }
 
-    const YAML::Node& card_;
     const std::string& path_;
+    Fields card_;
+    size_t allowance_;  // bytes that may yet be taken
 };
 
 }  // namespace
@@ -151,7 +218,7 @@ ModelCard parse_model_card(std::string_view text, const std::string& path) {
     try {
         const YAML::Node card = YAML::Load(yaml);
         if (!card.IsMap()) return {};
-        return Reader(card, path).read();
+        return Reader(yaml.size(), path).read(card);
     } catch (const YAML::Exception& e) {
         throw FormatError(path, fmt::format("front matter, line {}", e.mark.line + 2),
                           fmt::format("what is no YAML ({})", e.msg), "YAML between two lines of ---");

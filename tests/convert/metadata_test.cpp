@@ -165,6 +165,15 @@ TEST(ModelCard, GivesTheKeysThatTheReferenceGives) {
         front("description: |\n  two\n  lines\ntags: [x, y]\n"), "---\r\nlicense: mit\r\ntags:\r\n- a\r\n---\r\n",
         "---\nlicense: mit\ntags: [never, closed]\n", "--- \nlicense: mit\n---\n",
         front("license: \"no\"\nlanguage: no\n"), front("name: caf\u00e9 \u65e5\u672c\nanchors: &a [x]\ntags: *a\n"),
+        // Keys that stand twice, and merges.
+        front("license: mit\nlicense: gpl\ntags: [a]\ntags: [b]\n\"license\": bsd\n"),
+        front("name: n\nname:\nmodel_name: m\n"), front("<<: {license: mit, author: me}\nauthor: you\n"),
+        front("author: you\nx: &x {license: mit, author: me}\n<<: *x\n"),
+        front("a: &a {license: mit}\nb: &b {author: b, name: b}\n<<: [*a, *b, *a]\n"),
+        front("a: &a {license: mit}\nb: &b {license: gpl, name: b}\n<<: *a\n<<: *b\n"),
+        front("a: &a {license: mit, name: a}\nb: &b {<<: *a, name: b}\n<<: *b\n"),
+        front("a: &a {author: me, version: v1}\nbase_models:\n- {<<: *a, name: n, version: v2, name: m}\n- *a\n"),
+        front("\"<<\": {license: mit}\n1: {a: b}\nyes: x\n<<: {}\n<<: []\n"),
         front("license: x\ntags:\n- no\n- x - no\n")};
     Json job = no_questions();
     for (const Json& readme : readmes)
@@ -233,6 +242,26 @@ TEST(ModelCard, IsReadInTimeThatGrowsWithItsSize) {
 #if defined(NDEBUG)
     EXPECT_LT(cpu_seconds() - start, 20.0);
 #endif
+}
+
+TEST(ModelCard, AliasesAreBounded) {
+    const auto fault = [](const std::string& yaml) {
+        return message_of<FormatError>([&] { convert::parse_model_card("---\n" + yaml + "---\n", "README.md"); });
+    };
+    std::string many, text(100'000, 'x');
+    for (int i = 0; i < 1000; ++i) many += i == 0 ? "*a" : ", *a";
+    for (const std::string& yaml :
+         {"x: &a " + text + "\ntags: [" + many + "]\n", "x: &a " + text + "\nbase_model: [" + many + "]\n",
+          "x: &a {name: " + text + "}\nbase_model: [" + many + "]\n",
+          "x: &a {" + text.substr(0, 1000) + ": 1}\n<<: [" + many + "]\n",
+          "x: &a {}\ny: &b {<<: [" + many + "]}\nz: &a {<<: [*b, *b, *b, *b]}\n<<: [" + many + "]\n"})
+        EXPECT_EQ(fault(yaml), "README.md: front matter: found aliases without end, expected few of them");
+    EXPECT_EQ(fault("x: &a {<<: *a}\n<<: *a\n"),
+              "README.md: key '<<': found merges of merges, expected at most 8 deep");
+    EXPECT_THAT(fault("<<: 5\n"), HasSubstr("key '<<': found a text, expected a mapping, or a list of mappings"));
+    EXPECT_EQ(fault("<<: [{name: a}, {license: b}, {name: a}]\n"),
+              "README.md: key '<<': found key 'name' in two mappings of its list, expected it in one");
+    EXPECT_THAT(fault("<<: [{}, []]\n"), HasSubstr("key '<<': found a list"));
 }
 
 TEST(ModelCard, TakesNumbersAsTheyAreSpelled) {  // the reference fails on these
