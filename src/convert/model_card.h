@@ -26,8 +26,9 @@ struct ModelCard {
 
 constexpr uint64_t kMaxCardBytes = 8 << 20;
 
-// `text` is the whole README.md; without front matter the card is empty. Throws FormatError where the YAML does not
-// parse, and where a key has a list or a mapping for a text.
+// `text` is the whole README.md; without front matter the card is empty. Keys that stand twice and merges are as PyYAML
+// has them. Throws FormatError where the YAML does not parse, where a key has a list or a mapping for a text, and where
+// aliases make the card say more than it has bytes.
 ModelCard parse_model_card(std::string_view text, const std::string& path);
 
 }  // namespace minfer::convert

@@ -25,7 +25,8 @@ struct AddedToken {
 struct TokenizerJson {
     std::string path;                                         // for messages
     std::vector<VocabEntry> vocab;                            // in the file's order; tokens and ids are each unique
-    std::vector<std::string> merges;                          // "left right", a space inside a part written as U+0120
+    std::vector<std::string> merges;                          // "left right", a space inside a part written as U+0120;
+                                                              // left, right and both together are in vocab
     std::vector<AddedToken> added_tokens;                     // in the file's order
     Json model;                                               // model without vocab and merges
     Json normalizer, pre_tokenizer, post_processor, decoder;  // null where the file has none
