@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "gguf/value.h"
 
 namespace minfer::chat {
 
@@ -29,7 +30,7 @@ class MessageReader {
     std::string content_of(std::string_view role) {
         if (at_end()) refuse(source_, next_, "the end", "a message of the " + std::string(role));
         if (!next_is(role))
-            refuse(source_, next_, "role '" + field("role") + "'", "the " + std::string(role) + "'s message");
+            refuse(source_, next_, "role " + gguf::in_quotes(field("role")), "the " + std::string(role) + "'s message");
         std::string content = field("content");
         ++next_;
         return content;
@@ -87,7 +88,8 @@ Transcript Transcript::from_json(const ordered_json& json, const std::string& so
         const ordered_json& dropped = json["dropped"];
         const uint64_t most = std::max<size_t>(transcript.turns.size(), 1) - 1;  // the last turn is never dropped
         if (!dropped.is_number_unsigned() || dropped.get<uint64_t>() > most)
-            throw FormatError(source, "dropped", dropped.dump(), fmt::format("a count of at most {} turns", most));
+            throw FormatError(source, "dropped", dropped.is_number() ? dropped.dump() : "something else",
+                              fmt::format("a count of at most {} turns", most));
         transcript.n_dropped = dropped.get<size_t>();
     }
     return transcript;

@@ -175,5 +175,18 @@ TEST(JinjaValues, KeepTheOrderOfJson) {
         R"({"z": 1, "a": [1.0, 1e+16, 1e-05, null, true, "é"]} {'z': 1, 'a': [1.0, 1e+16, 1e-05, None, True, 'é']})");
 }
 
+TEST(JinjaValues, AreNestedSoDeepAtMost) {
+    const auto nested = [](size_t n) { return R"({"d": )" + std::string(n, '[') + std::string(n, ']') + "}"; };
+    EXPECT_EQ(render("{{ d|length }}", nested(299).c_str()), "1");
+    for (const size_t n : {310, 1'000'000}) {
+        try {
+            render("{{ d|length }}", nested(n).c_str());
+            ADD_FAILURE() << n;
+        } catch (const TemplateFailure& e) {
+            EXPECT_EQ(e.python_text(), "RecursionError: values nested more than 300 deep") << n;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace minfer::chat::jinja

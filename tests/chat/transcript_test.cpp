@@ -58,6 +58,14 @@ TEST(Transcript, RefusesWhatIsNoConversation) {
     refuse(R"({"messages":[],"dropped":-1})", "dropped: found -1");
     refuse(R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"dropped":1})",
            "at most 0 turns");
+    refuse(R"([{"role":"\u001b[2J","content":"a"}])", "found role '\\x1b[2J'");
+}
+
+TEST(Transcript, RefusesWhatIsNestedAsDeepAsAFileMayBe) {
+    const std::string lists = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+    for (const std::string& json : {R"({"messages":[],"dropped":)" + lists + "}", R"({"messages":)" + lists + "}",
+                                    R"([{"role":"user","content":)" + lists + "}]"})
+        EXPECT_THROW(Transcript::from_json(ordered_json::parse(json), "f"), FormatError);
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ namespace minfer::chat::jinja {
 
 namespace {
 
-Value from_json(const nlohmann::ordered_json& json) {
+// `depth` counts the lists and objects around it. Object::hold() bounds it too, but only once the innermost is reached.
+Value from_json(const nlohmann::ordered_json& json, uint32_t depth) {
+    if (depth > kMaxValueDepth) fail_too_deep();
     using Kind = nlohmann::ordered_json::value_t;
     switch (json.type()) {
         case Kind::boolean:
@@ -33,12 +35,12 @@ Value from_json(const nlohmann::ordered_json& json) {
         case Kind::array: {
             std::vector<Value> items;
             items.reserve(json.size());
-            for (const auto& each : json) items.push_back(from_json(each));
+            for (const auto& each : json) items.push_back(from_json(each, depth + 1));
             return Value::list(std::move(items));
         }
         case Kind::object: {
             const auto dict = std::make_shared<Dict>();
-            for (const auto& [key, value] : json.items()) dict->set(key, from_json(value));
+            for (const auto& [key, value] : json.items()) dict->set(key, from_json(value, depth + 1));
             return make_dict(dict);
         }
         default:
@@ -56,7 +58,7 @@ Template Template::parse(std::string_view source) {
 
 std::string Template::render(const nlohmann::ordered_json& variables, const RenderOptions& options) const {
     Dict context = make_globals();
-    for (const auto& [key, value] : variables.items()) context.set(key, from_json(value));
+    for (const auto& [key, value] : variables.items()) context.set(key, from_json(value, 0));
     return Interpreter(*program_, std::move(context), options).run();
 }
 

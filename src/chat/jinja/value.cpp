@@ -16,7 +16,6 @@ namespace {
 
 constexpr size_t kIndexFrom = 9;  // below this many entries a scan is faster than a hash table
 constexpr uint64_t kMaxWeight = uint64_t(1) << 25;
-constexpr uint32_t kMaxDepth = 300;
 constexpr size_t kNowhere = size_t(-1);
 
 }  // namespace
@@ -26,8 +25,10 @@ void Object::hold(const Value& inner) {
     weight += inner.object()->weight;
     depth = std::max(depth, inner.object()->depth + 1);
     if (weight > kMaxWeight) fail_too_large("value");
-    if (depth > kMaxDepth) raise("RecursionError", fmt::format("values nested more than {} deep", kMaxDepth));
+    if (depth > kMaxValueDepth) fail_too_deep();
 }
+
+void fail_too_deep() { raise("RecursionError", fmt::format("values nested more than {} deep", kMaxValueDepth)); }
 
 Str::Str(std::string t, bool safe) : text(std::move(t)), length(unicode::length(text)), markup(safe) {}
 

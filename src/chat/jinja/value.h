@@ -96,6 +96,9 @@ class Value {
     Type type_ = Type::None;
 };
 
+inline constexpr uint32_t kMaxValueDepth = 300;  // of values within each other
+[[noreturn]] void fail_too_deep();
+
 struct Object {
     virtual ~Object() = default;
 
