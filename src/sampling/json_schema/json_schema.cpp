@@ -20,6 +20,7 @@ using grammar::kUnbounded;
 
 constexpr size_t kMostRules = 5000;  // a schema of alternatives within alternatives multiplies them
 constexpr int kDeepest = 200;
+constexpr int kDeepestText = 1000;
 
 uint32_t times(size_t n) { return n >= kUnbounded ? kUnbounded : uint32_t(n); }
 
@@ -302,9 +303,15 @@ class Builder {
 }  // namespace
 
 Grammar grammar_of(std::string_view schema) {
+    // What reads the document further on, copying, comparing and printing included, calls itself for what is inside.
+    const auto refuse_depth = [](int depth, Json::parse_event_t, const Json&) {
+        if (depth > kDeepestText)
+            throw UnsupportedError(fmt::format("JSON schema: lists and objects more than {} deep", kDeepestText));
+        return true;
+    };
     Json document;
     try {
-        document = Json::parse(schema);
+        document = Json::parse(schema, refuse_depth);
     } catch (const Json::exception& e) {
         throw FormatError("JSON schema", "text", e.what(), "JSON");
     }

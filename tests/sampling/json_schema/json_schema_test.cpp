@@ -260,9 +260,13 @@ TEST(JsonSchema, RefusesWhatIsNoSchema) {
 // Deep and wide ones end in an error or a grammar, not in a crash.
 TEST(JsonSchema, LargeSchemas) {
     std::string deep;
-    for (int i = 0; i < 2000; ++i) deep += R"({"items":)";
-    deep += "true" + std::string(2000, '}');
+    for (int i = 0; i < 900; ++i) deep += R"({"items":)";
+    deep += "true" + std::string(900, '}');
     refused<UnsupportedError>(deep.c_str(), "too large");
+    for (const char* keyword : {"const", "minLength", "enum"}) {
+        const std::string lists = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+        refused<UnsupportedError>((std::string("{\"") + keyword + "\":" + lists + "}").c_str(), "more than 1000 deep");
+    }
     std::string groups = R"({"allOf":[)";
     for (int i = 0; i < 30; ++i) groups += std::string(i ? "," : "") + R"({"anyOf":[{"minimum":1},{"maximum":9}]})";
     groups += "]}";
