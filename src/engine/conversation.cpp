@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "tokenizer/utf8.h"
 
 namespace minfer::engine {
 
@@ -84,7 +85,7 @@ Generation Conversation::reply(GenerationOptions options, const Listener& listen
 
 Generation Conversation::ask(const std::string& user, const GenerationOptions& options, const Listener& listener) {
     const size_t n_dropped = transcript_.n_dropped;
-    transcript_.turns.push_back({user, {}});
+    transcript_.turns.push_back({tokenizer::replace_each_invalid_byte(user), {}});
     const auto take_back = [&] {
         transcript_.turns.pop_back();
         transcript_.n_dropped = n_dropped;
@@ -122,6 +123,11 @@ void Conversation::undo() {
     transcript_.turns.pop_back();
     // A turn that was dropped comes back when it is the last.
     transcript_.n_dropped = std::min(transcript_.n_dropped, std::max<size_t>(transcript_.turns.size(), 1) - 1);
+}
+
+void Conversation::set_system(const std::optional<std::string>& system) {
+    transcript_.system.reset();
+    if (system) transcript_.system = tokenizer::replace_each_invalid_byte(*system);
 }
 
 void Conversation::clear() {

@@ -44,7 +44,8 @@ class Conversation {
     // Adds a turn. The transcript is as before where this throws, as encode and generate() do, or is interrupted before
     // the first token; a reply interrupted later stays, as far as it came. Throws ShapeError where the message alone
     // does not fit the context. When the context is full, also in the midst of a reply, the oldest turns are dropped
-    // until three quarters of it hold the rest.
+    // until three quarters of it hold the rest. Bytes that are no UTF-8 stand as U+FFFD in the transcript, which is
+    // what the tokenizer makes of them.
     Generation ask(const std::string& user, const GenerationOptions& options, const Listener& listener);
     // Draws the last reply anew. Throws Error where there is none.
     Generation regenerate(const GenerationOptions& options, const Listener& listener);
@@ -53,7 +54,7 @@ class Conversation {
     void undo();
     // Forgets all turns; the system message stays.
     void clear();
-    void set_system(std::optional<std::string> system) { transcript_.system = std::move(system); }
+    void set_system(const std::optional<std::string>& system);
     void set_encode(Encode encode) { encode_ = std::move(encode); }
     // Goes on from another conversation. The cache keeps what both have in common.
     void set_transcript(chat::Transcript transcript, size_t n_drawn = 0);

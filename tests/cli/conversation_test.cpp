@@ -269,6 +269,14 @@ TEST_F(Cnv, OneShotSessions) {
     EXPECT_EQ(talk("third\n", {"--session", file}).out, talk("hello\nmore\nthird\n").out.substr(out.size()));
 }
 
+TEST_F(Cnv, SessionsOfTextThatIsNoUtf8) {
+    const std::string file = folder_ / "session";
+    const test::Finished done = test::run({test::binary(), folder_ / "model.gguf", "caf\xe9", "--system", "\xff", "-t",
+                                           "1", "-n", "7", "--session", file});
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_EQ(users(saved("", {"--session", file})), std::vector<std::string>{"caf\xEF\xBF\xBD"});
+}
+
 TEST_F(Cnv, DamagedSessions) {
     const std::string file = folder_ / "session";
     const std::string expected = talk("hello\nmore\n").out;

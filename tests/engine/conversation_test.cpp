@@ -216,6 +216,17 @@ TEST_F(ConversationTest, AFailureLeavesItAsItWas) {
     EXPECT_EQ(talk.ask("more", options(), listener()).tokens.size(), 12u);
 }
 
+// As the tokenizer reads it, so that it can be kept as JSON.
+TEST_F(ConversationTest, TextThatIsNoUtf8) {
+    Conversation talk(*engine_, 0, encode);
+    talk.set_system("\xff");
+    talk.ask("caf\xe9", options(), listener());
+    EXPECT_EQ(talk.transcript().system, "\xEF\xBF\xBD");
+    EXPECT_EQ(talk.transcript().turns.back().user, "caf\xEF\xBF\xBD");
+    talk.set_system(std::nullopt);
+    EXPECT_FALSE(talk.transcript().system);
+}
+
 TEST_F(ConversationTest, TurnsAreTakenBack) {
     Conversation talk(*engine_, 0, encode);
     EXPECT_THROW(talk.undo(), Error);
