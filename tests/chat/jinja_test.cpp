@@ -175,6 +175,10 @@ TEST(JinjaValues, KeepTheOrderOfJson) {
         R"({"z": 1, "a": [1.0, 1e+16, 1e-05, null, true, "é"]} {'z': 1, 'a': [1.0, 1e+16, 1e-05, None, True, 'é']})");
 }
 
+TEST(JinjaValues, ConstantsThatAreNotFinite) {
+    EXPECT_EQ(render("{{ 'nan'|float and x|default(3) }} {% set y = 1e999 %}{{ -y }}"), "3 -inf");
+}
+
 TEST(JinjaValues, AreNestedSoDeepAtMost) {
     const auto nested = [](size_t n) { return R"({"d": )" + std::string(n, '[') + std::string(n, ']') + "}"; };
     EXPECT_EQ(render("{{ d|length }}", nested(299).c_str()), "1");

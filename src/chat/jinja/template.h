@@ -2,7 +2,8 @@
 // generation blocks, raise_exception, strftime_now, tojson that leaves text as it is).
 //
 // What differs: integers have 64 bits and refuse to overflow; there are no bytes, sets or complex numbers; a template
-// cannot load another one; `random` and `lipsum` are refused, for their result is not the template's.
+// cannot load another one; `random` and `lipsum` are refused, for their result is not the template's; a constant that
+// is infinite or NaN is that number wherever it stands, where Jinja2's compiler writes it down as an undefined name.
 #pragma once
 
 #include <cstdint>
