@@ -32,7 +32,7 @@ class Loop {
             const MessageInput::Message message = input_.read();
             if (message.event == LineInput::Event::End) break;
             if (message.event == LineInput::Event::Interrupted) {
-                if (interrupted_) return kInterruptedStatus;
+                if (interrupted_ && message.text.empty()) return kInterruptedStatus;
                 interrupted_ = true;
                 talk_.note("Ctrl-C again leaves");
                 continue;

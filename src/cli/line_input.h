@@ -12,11 +12,12 @@ class LineInput {
     enum class Event { Line, End, Interrupted };
     struct Line {
         Event event = Event::End;
-        std::string text;  // well-formed UTF-8 without the newline; of an Event::Line alone
+        std::string text;  // well-formed UTF-8 without the newline; of a line that Ctrl-C gave up, what there was of it
     };
 
     virtual ~LineInput() = default;
-    // `prompt` is for a terminal alone. Ctrl-C gives up the line and is an event. Throws IoError.
+    // `prompt`, at least a character, is for a terminal alone. Ctrl-C gives up the line and is an event. Throws
+    // IoError.
     virtual Line read(const std::string& prompt) = 0;
 };
 

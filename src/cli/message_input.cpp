@@ -11,7 +11,7 @@ constexpr const char* kMore = ". ";
 
 MessageInput::Message MessageInput::read() {
     LineInput::Line line = lines_->read(kPrompt);
-    if (line.event != LineInput::Event::Line) return {line.event, {}};
+    if (line.event != LineInput::Event::Line) return {line.event, std::move(line.text)};
     if (line.text.starts_with('/') && line.text.find('\n') == std::string::npos)
         return {line.event, std::move(line.text), true};
     if (line.text.starts_with(kQuotes)) return read_block(line.text.substr(kQuotes.size()));
@@ -22,7 +22,7 @@ MessageInput::Message MessageInput::read_block(std::string text) {
     while (!text.ends_with(kQuotes)) {
         const LineInput::Line line = lines_->read(kMore);
         if (line.event == LineInput::Event::End) return {LineInput::Event::Line, std::move(text)};
-        if (line.event == LineInput::Event::Interrupted) return {line.event, {}};
+        if (line.event == LineInput::Event::Interrupted) return {line.event, text + '\n' + line.text};
         text += '\n';
         text += line.text;
     }
@@ -37,7 +37,7 @@ MessageInput::Message MessageInput::read_lines(std::string text) {
         if (!multiline_) text.pop_back();
         const LineInput::Line line = lines_->read(kMore);
         if (line.event == LineInput::Event::End) return {LineInput::Event::Line, std::move(text)};
-        if (line.event == LineInput::Event::Interrupted) return {line.event, {}};
+        if (line.event == LineInput::Event::Interrupted) return {line.event, text + '\n' + line.text};
         text += '\n';
         text += line.text;
     }

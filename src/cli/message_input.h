@@ -15,7 +15,7 @@ class MessageInput {
 
     struct Message {
         LineInput::Event event = LineInput::Event::End;
-        std::string text;
+        std::string text;         // of an Event::Interrupted: what was given up
         bool is_command = false;  // one line that begins with a slash
     };
 

@@ -105,7 +105,10 @@ class TerminalInput final : public LineInput {
     TerminalInput& operator=(const TerminalInput&) = delete;
 
     Line read(const std::string& prompt) override {
-        prompt_ = color_ ? "\1\x1b[1;32m\1" + prompt + "\1\x1b[0m\1" : prompt;
+        // libedit loses an escape sequence that nothing follows, so the colour ends before the prompt's last character.
+        prompt_ = color_
+                      ? fmt::format("\1\x1b[1;32m\1{}\1\x1b[0m\1{}", prompt.substr(0, prompt.size() - 1), prompt.back())
+                      : prompt;
         prompt_columns_ = int(prompt.size());
         pastes_.clear();
         const Interrupt interrupt(Interrupt::Again::IsTheSame);
@@ -121,7 +124,7 @@ class TerminalInput final : public LineInput {
         if (interrupt.interrupted()) {
             std::fputs("^C\n", stdout);
             std::fflush(stdout);
-            return {Event::Interrupted, {}};
+            return {Event::Interrupted, std::exchange(given_up_, {})};
         }
         if (!text || n <= 0) {
             if (n < 0 && error != 0) throw IoError("the terminal", "read", error);
@@ -151,13 +154,13 @@ class TerminalInput final : public LineInput {
         TerminalInput& me = self(edit);
         std::string bytes;
         while (true) {
-            if (me.interrupt_ && me.interrupt_->interrupted()) return -1;
+            if (me.interrupt_ && me.interrupt_->interrupted()) return me.give_up();
             char byte = 0;
             const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
             if (n == 0) return 0;
             if (n < 0) {
                 if (errno != EINTR) return -1;
-                if (me.interrupt_ && me.interrupt_->interrupted()) return -1;
+                if (me.interrupt_ && me.interrupt_->interrupted()) return me.give_up();
                 if (std::exchange(resized, 0)) draw_anew(edit);
                 continue;
             }
@@ -168,6 +171,13 @@ class TerminalInput final : public LineInput {
                 sequence.state == tokenizer::Utf8Sequence::State::Whole ? wchar_t(decode_utf8(bytes)) : wchar_t(0xfffd);
             return 1;
         }
+    }
+
+    // Ends the line at hand, as an error of reading does.
+    int give_up() {
+        const LineInfoW* line = el_wline(edit_);
+        given_up_ = utf8({line->buffer, size_t(line->lastchar - line->buffer)});
+        return -1;
     }
 
     // The window has another size, and the terminal has wrapped the line anew. libedit would go on from where the
@@ -270,6 +280,7 @@ class TerminalInput final : public LineInput {
     std::string prompt_;
     int prompt_columns_ = 0;
     const Interrupt* interrupt_ = nullptr;
+    std::string given_up_;                                     // by Ctrl-C
     std::vector<std::pair<std::string, std::string>> pastes_;  // what stands for it in the line, and the text
 };
 

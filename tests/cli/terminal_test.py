@@ -210,6 +210,9 @@ def control_c(folder, minfer, model):
     time.sleep(0.7)
     talk.keys("C-c")
     talk.wait_for_prompt()
+    talk.type("and given up again, which leaves nothing but the line")
+    talk.keys("C-c")
+    talk.wait_for(r"the line\^C\n\(Ctrl-C again leaves\)\n>")
     talk.keys("C-c")
     talk.wait_for(r"^status=130")
     return talk
@@ -239,7 +242,9 @@ def suspended(folder, minfer, model):
 
 def colours(folder, minfer, model):
     talk = Talk(folder, minfer, model)
-    talk.wait_for(r"\x1b\[32m(\x1b\[49m)?> ", escapes=True)
+    talk.type("what is typed has no colour")
+    talk.wait_for(r"\x1b\[32m(\x1b\[49m)?>\x1b\[0m(\x1b\[\d+m)* what is typed", escapes=True)
+    talk.keys("C-u")
     talk.leave()
     talk.close()
     for environment, options in [({"NO_COLOR": "1"}, ""), ({}, "--color off"), ({"TERM": "dumb"}, "")]:
