@@ -33,6 +33,16 @@ Value range(Interpreter&, const Arguments& a) {
     return Value::object(Type::Range, std::move(out));
 }
 
+// Python says the same of what it cannot iterate and of a TypeError within the iteration.
+std::vector<Value> pair_of(const Value& element, size_t i) {
+    try {
+        return to_vector(element);
+    } catch (const TemplateFailure& e) {
+        if (e.type() != "TypeError") throw;
+        raise_type_error(fmt::format("cannot convert dictionary update sequence element #{} to a sequence", i));
+    }
+}
+
 // dict(mapping or pairs, name=value ...)
 void fill_dict(Dict& dict, const Arguments& a) {
     if (a.positional.size() > 1)
@@ -46,10 +56,7 @@ void fill_dict(Dict& dict, const Arguments& a) {
             size_t i = 0;
             const Value iterator = iterate(from);
             for (Value each; iterator.as_iterator().next(each); ++i) {
-                if (!is_iterable(each))
-                    raise_type_error(
-                        fmt::format("cannot convert dictionary update sequence element #{} to a sequence", i));
-                const std::vector<Value> pair = to_vector(each);
+                const std::vector<Value> pair = pair_of(each, i);
                 if (pair.size() != 2) {
                     raise_value_error(fmt::format("dictionary update sequence element #{} has length {}; 2 is required",
                                                   i, pair.size()));
