@@ -292,6 +292,7 @@ Value binary(Op op, const Value& a, const Value& b) {
     if (op == Op::Mod && a.is_str())
         return Value::string(percent_format(a, b), a.is_markup());  // before the check: Undefined formats as ''
     if (op == Op::Mul && (a.is_markup() || b.is_markup())) {        // Markup has a method for it, from either side
+        if (a.is_undefined()) fail_undefined(a);                    // the left side is asked first
         const Value& times = b.is_markup() ? a : b;
         to_index(times);
         return repeat(b.is_markup() ? b : a, times);
