@@ -144,9 +144,11 @@ Value word_wrap(Interpreter&, const Value& v, const Arguments& a) {
                              {"wrapstring", Value::none()},
                              {"break_on_hyphens", Value::boolean(true)}},
                             a);
+    if (!given[2].is_none() && !given[2].is_str()) fail_attribute(given[2], "join");
     if (!v.is_str()) fail_attribute(v, "splitlines");
     std::string out;
-    const std::string separator = given[2].is_none() ? "\n" : str(given[2]);
+    const std::string separator = given[2].is_none() ? "\n" : given[2].text();
+    const bool markup = given[2].is_markup();
     bool first = true;
     for (const std::string& line : split_lines(v.text(), false)) {
         if (!first) out += separator;
@@ -154,11 +156,11 @@ Value word_wrap(Interpreter&, const Value& v, const Arguments& a) {
         const std::vector<std::string> wrapped = wrap_text(line, given[0], truth(given[1]), truth(given[3]));
         for (size_t i = 0; i < wrapped.size(); ++i) {
             if (i) out += separator;
-            out += wrapped[i];
+            out += markup ? escape(Value::string(wrapped[i])).text() : wrapped[i];
         }
         if (out.size() > kMaxBytes) fail_too_large("text");
     }
-    return Value::string(std::move(out));
+    return Value::string(std::move(out), markup);
 }
 
 Value format_filter(Interpreter&, const Value& v, const Arguments& a) {
