@@ -224,10 +224,11 @@ TEST_F(RunModel, ControlCStopsPerplexityInOrder) {
     std::string text;
     text.resize(5'000'000, 'a');  // minutes of it
     test::write_file(folder_ / "text.txt", text);
-    // The signal comes once it is caught: signal 2 is the second bit.
+    // The signal comes once minfer, no longer the shell that starts it, catches it: signal 2 is the second bit.
     const char* const kInterrupted =
         "\"$@\" & run=$!; "
-        "while ! grep -q '^SigCgt:.*[2367abef]$' /proc/$run/status && kill -0 $run; do sleep 0.02; done; "
+        "caught() { grep -q '^Name:.minfer' $1 && grep -q '^SigCgt:.*[2367abef]$' $1; }; "
+        "while ! caught /proc/$run/status && kill -0 $run; do sleep 0.02; done; "
         "kill -INT $run; wait $run";
     const test::Finished done = test::run({"sh", "-c", kInterrupted, "sh", test::binary(), "perplexity", model(),
                                            folder_ / "text.txt", "--json", "-t", "1"});
