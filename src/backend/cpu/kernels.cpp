@@ -31,6 +31,8 @@ constexpr MatmulKernels kReference = {.rows = &matmul_rows_reference<type>,
 constexpr const Kernels* kAllKernels[] = {
 #if defined(__x86_64__)
     &kAmxKernels,    &kAvx512VnniKernels, &kAvx512Kernels, &kAvxVnniKernels, &kAvx2Kernels,
+#elif defined(__aarch64__)
+    &kNeonKernels,
 #endif
     &kScalarKernels,
 };

@@ -25,9 +25,10 @@ template <class Type>
 constexpr int kQuads = kGroupSize<Type> / 4;
 
 // Adds the products of quad i of a group of `quads`. `run` holds what is not yet in total: words as long as they cannot
-// overflow, or with byte dots the group's sum until it is scaled. `scale` is what group_scale gives.
+// overflow, or with byte dots the group's sum until it is scaled. `scale` is what group_scale gives. GCC would not
+// inline it where a vector is four registers, and there are as many calls as quads.
 template <class Type, bool scaled, int i>
-inline void add_products(VecI& total, VecI& run, VecI w, VecI a, VecI scale) {
+[[gnu::always_inline]] inline void add_products(VecI& total, VecI& run, VecI w, VecI a, VecI scale) {
     constexpr int kLast = kQuads<Type> - 1;
     if constexpr (kByteDots && !scaled) {
         total = dot4(total, w, a);

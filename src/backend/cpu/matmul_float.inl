@@ -17,7 +17,7 @@ struct F16 {
     static inline float one(const uint8_t* p) {
         uint16_t h;
         __builtin_memcpy(&h, p, 2);
-        return _cvtsh_ss(h);
+        return half_to_float(h);
     }
 };
 

@@ -238,6 +238,7 @@ inline Vec high_halves(VecI a) {
     return {_mm256_cvtph_ps(low_words(_mm256_srli_epi32(a.low, 16))),
             _mm256_cvtph_ps(low_words(_mm256_srli_epi32(a.high, 16)))};
 }
+inline float half_to_float(uint16_t x) { return _cvtsh_ss(x); }
 inline Vec load_halves(const void* p) {
     const auto* q = static_cast<const __m128i*>(p);
     return {_mm256_cvtph_ps(_mm_loadu_si128(q)), _mm256_cvtph_ps(_mm_loadu_si128(q + 1))};
@@ -276,13 +277,6 @@ inline uint32_t max_lane_unsigned32(VecI a) {
     y = _mm_max_epu32(y, _mm_shuffle_epi32(y, 0x4e));
     y = _mm_max_epu32(y, _mm_shuffle_epi32(y, 0xb1));
     return uint32_t(_mm_cvtsi128_si32(y));
-}
-inline int sum_lanes32(VecI a) {
-    const __m256i x = _mm256_add_epi32(a.low, a.high);
-    __m128i y = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
-    y = _mm_add_epi32(y, _mm_shuffle_epi32(y, 0x4e));
-    y = _mm_add_epi32(y, _mm_shuffle_epi32(y, 0xb1));
-    return _mm_cvtsi128_si32(y);
 }
 inline VecI max_of_quarters32(VecI a) {
     const __m256i b = _mm256_max_epu32(a.low, a.high);

@@ -188,6 +188,8 @@ inline VecI as_integers(Vec a) { return {_mm512_castps_si512(a.v)}; }
 // The halves in the low, or high, two bytes of each lane.
 inline Vec low_halves(VecI a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
 inline Vec high_halves(VecI a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a.v, 16)))}; }
+// One half.
+inline float half_to_float(uint16_t x) { return _cvtsh_ss(x); }
 // 16 halves, or bfloat16, or words without sign, that lie side by side.
 inline Vec load_halves(const void* p) { return {_mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)))}; }
 inline VecI load_words(const void* p) {
@@ -215,7 +217,6 @@ inline Vec load_signed_bytes(const void* p) {
 }
 inline VecI max_unsigned32(VecI a, VecI b) { return {_mm512_max_epu32(a.v, b.v)}; }
 inline uint32_t max_lane_unsigned32(VecI a) { return _mm512_reduce_max_epu32(a.v); }
-inline int sum_lanes32(VecI a) { return _mm512_reduce_add_epi32(a.v); }
 // In every quarter: the largest of the quarters, lane by lane.
 inline VecI max_of_quarters32(VecI a) {
     const __m512i b = _mm512_max_epu32(a.v, _mm512_shuffle_i32x4(a.v, a.v, 0x4e));

@@ -14,6 +14,7 @@ CpuFeatures everything() {
     CpuFeatures f;
     f.avx2 = f.fma = f.f16c = f.avx512f = f.avx512bw = f.avx512dq = f.avx512vl = f.avx512vnni = true;
     f.amx_tile = f.amx_int8 = true;
+    f.neon = true;
     return f;
 }
 
@@ -32,6 +33,11 @@ TEST(Kernels, TheBestThatRunsIsChosen) {
     EXPECT_EQ(choose_kernels(f).name, "avxvnni");
     f.avx_vnni = false;
     f.f16c = false;
+    EXPECT_EQ(choose_kernels(f).name, "scalar");
+#elif defined(__aarch64__)
+    CpuFeatures f = everything();
+    EXPECT_EQ(choose_kernels(f).name, "neon");
+    f.neon = false;
     EXPECT_EQ(choose_kernels(f).name, "scalar");
 #endif
 }
@@ -52,9 +58,9 @@ TEST(Kernels, TheForcedOneIsChosenOrRefusedByName) {
 #endif
 }
 
-#if defined(__x86_64__)
 TEST(Kernels, TheEnvironmentStepsDown) {
     CpuFeatures f = everything();
+#if defined(__x86_64__)
     setenv("MINFER_NO_AMX", "1", 1);
     apply_environment(f);
     EXPECT_EQ(choose_kernels(f).name, "avx512vnni");
@@ -74,8 +80,13 @@ TEST(Kernels, TheEnvironmentStepsDown) {
     apply_environment(f);
     EXPECT_EQ(choose_kernels(f).name, "scalar");
     unsetenv("MINFER_NO_AVX2");
-}
+#elif defined(__aarch64__)
+    setenv("MINFER_NO_NEON", "1", 1);
+    apply_environment(f);
+    EXPECT_EQ(choose_kernels(f).name, "scalar");
+    unsetenv("MINFER_NO_NEON");
 #endif
+}
 
 TEST(Kernels, WeightTypesAreThoseOfTheDecoders) {
     for (const gguf::TensorType type : gguf::all_tensor_types()) {

@@ -1,0 +1,27 @@
+// The kernels with NEON as every AArch64 has it. Nothing here but the table leaves the file.
+#include <arm_neon.h>
+
+#include "backend/cpu/compact.h"
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/kernels_list.h"
+#include "backend/cpu/panel.h"
+#include "base/exp_constants.h"
+
+namespace minfer::cpu {
+namespace {
+
+// clang-format off: the vectors first, then what is made of them.
+#include "backend/cpu/vec_neon.h"
+#include "backend/cpu/vec_word_dots.h"
+#include "backend/cpu/weight_blocks.inl"
+#include "backend/cpu/matmul_quantized.inl"
+#include "backend/cpu/panel_block.inl"
+#include "backend/cpu/panel_words.inl"
+#include "backend/cpu/kernels.inl"
+// clang-format on
+
+}  // namespace
+
+extern constinit const Kernels kNeonKernels = MINFER_KERNELS("neon", (CpuFeatures{.neon = true}));
+
+}  // namespace minfer::cpu
