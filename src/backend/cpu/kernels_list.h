@@ -14,6 +14,7 @@ extern const Kernels kAmxKernels;
 extern const Kernels kAvx512VnniKernels;
 #elif defined(__aarch64__)
 extern const Kernels kNeonKernels;
+extern const Kernels kNeonDotprodKernels;
 #endif
 
 }  // namespace minfer::cpu

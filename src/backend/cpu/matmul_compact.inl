@@ -7,13 +7,13 @@ inline void prefetch_bytes(const std::byte* p, size_t n) {
     for (size_t line = 0; line < n; line += 64) prefetch(p + line);
 }
 
-// dot4 takes unsigned weights, so signed ones are raised by 128. What is above the weight's own value is taken off as
-// often as the activations sum up to.
+// Where dot4 takes unsigned weights, signed ones are raised by 128. What is above the weight's own value is taken off
+// as often as the activations sum up to.
 template <class Type>
-constexpr int kAbove = kByteDots && Type::kSigned ? 128 : Type::kOffset;
+constexpr int kAbove = Type::kSigned ? kRaise : Type::kOffset;
 template <class Type>
 inline VecI raised(VecI w) {
-    if constexpr (kByteDots && Type::kSigned) return w ^ all8(-128);
+    if constexpr (Type::kSigned && kRaise != 0) return w ^ all8(-kRaise);
     return w;
 }
 

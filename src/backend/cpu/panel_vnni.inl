@@ -51,13 +51,6 @@ struct VnniPanel {
 template <class Type>
 constexpr size_t kPanelBlockBytes = VnniPanel<Type>::kBytes;
 
-// Bytes times the words of their lanes, where the products are bytes.
-inline VecI scaled_bytes(VecI bytes, VecI words) {
-    const VecI even = multiply_low_words(shift_right16_signed<8>(shift_left16<8>(bytes)), words);
-    const VecI odd = multiply_low_words(shift_right16_signed<8>(bytes), words);
-    return (even & all16(0xff)) | shift_left16<8>(odd);
-}
-
 template <class Type>
 inline void write_block(const BlockOfRows<Type>& block, std::byte* to) {
     using P = VnniPanel<Type>;

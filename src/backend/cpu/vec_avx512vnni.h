@@ -1,6 +1,7 @@
 // What AVX-512 VNNI adds to vec_avx512.h: four products of bytes and their sum in one instruction, with no word between
 // that could saturate. Included by kernels_avx512vnni.cpp only, in its unnamed namespace.
 constexpr bool kByteDots = true;
+constexpr int kRaise = 128;  // what makes a signed byte one that dot4 takes as its first
 
 // What panel_vnni.inl takes at once besides 6 tokens: 12 integer sums, 12 float sums, two vectors of weights and a
 // broadcast fit 32 registers.

@@ -1,6 +1,7 @@
 // What AVX-VNNI, the 256-bit form of AVX-512's VNNI, adds to vec_avx2.h. Included by kernels_avxvnni.cpp only, in its
 // unnamed namespace. The functions are those of vec_avx512vnni.h.
 constexpr bool kByteDots = true;
+constexpr int kRaise = 128;
 
 // 6 tokens of one panel: 6 integer sums of two registers, two of weights and a broadcast fit 16 registers; the float
 // sums do not.

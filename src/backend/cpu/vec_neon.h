@@ -154,9 +154,7 @@ inline VecI load_rows(const float* const* rows, size_t offset) {
     return {{load_four(rows[0] + offset), load_four(rows[4] + offset), load_four(rows[8] + offset),
              load_four(rows[12] + offset)}};
 }
-inline uint8x16_t load_twice(const uint8_t* p) {
-    return (uint8x16_t)vld1q_dup_u64(reinterpret_cast<const uint64_t*>(p));
-}
+inline uint8x16_t load_twice(const uint8_t* p) { return vcombine_u8(vld1_u8(p), vld1_u8(p)); }
 inline VecI load_rows8(const uint8_t* p, size_t stride) {
     return {{load_twice(p), load_twice(p + 4 * stride), load_twice(p + 8 * stride), load_twice(p + 12 * stride)}};
 }
