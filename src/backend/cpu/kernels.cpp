@@ -32,6 +32,7 @@ constexpr const Kernels* kAllKernels[] = {
 #if defined(__x86_64__)
     &kAmxKernels,    &kAvx512VnniKernels, &kAvx512Kernels, &kAvxVnniKernels, &kAvx2Kernels,
 #elif defined(__aarch64__)
+    &kNeonI8mmKernels,
     &kNeonDotprodKernels,
     &kNeonKernels,
 #endif

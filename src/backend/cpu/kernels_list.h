@@ -15,6 +15,7 @@ extern const Kernels kAvx512VnniKernels;
 #elif defined(__aarch64__)
 extern const Kernels kNeonKernels;
 extern const Kernels kNeonDotprodKernels;
+extern const Kernels kNeonI8mmKernels;
 #endif
 
 }  // namespace minfer::cpu

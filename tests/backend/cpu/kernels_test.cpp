@@ -14,7 +14,7 @@ CpuFeatures everything() {
     CpuFeatures f;
     f.avx2 = f.fma = f.f16c = f.avx512f = f.avx512bw = f.avx512dq = f.avx512vl = f.avx512vnni = true;
     f.amx_tile = f.amx_int8 = true;
-    f.neon = f.neon_dotprod = true;
+    f.neon = f.neon_dotprod = f.neon_i8mm = true;
     return f;
 }
 
@@ -36,8 +36,12 @@ TEST(Kernels, TheBestThatRunsIsChosen) {
     EXPECT_EQ(choose_kernels(f).name, "scalar");
 #elif defined(__aarch64__)
     CpuFeatures f = everything();
+    EXPECT_EQ(choose_kernels(f).name, "neoni8mm");
+    f.neon_i8mm = false;
     EXPECT_EQ(choose_kernels(f).name, "neondotprod");
     f.neon_dotprod = false;
+    EXPECT_EQ(choose_kernels(f).name, "neon");
+    f.neon_i8mm = true;  // not without the other
     EXPECT_EQ(choose_kernels(f).name, "neon");
     f.neon = false;
     EXPECT_EQ(choose_kernels(f).name, "scalar");

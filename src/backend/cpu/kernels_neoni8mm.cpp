@@ -1,0 +1,30 @@
+// The kernels with NEON and products of matrices of bytes, beside dot products of bytes. Compiled with those
+// instructions: nothing here but the table leaves the file.
+#include <arm_neon.h>
+
+#include "backend/cpu/compact.h"
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/kernels_list.h"
+#include "backend/cpu/panel.h"
+#include "base/exp_constants.h"
+
+namespace minfer::cpu {
+namespace {
+
+// clang-format off: the vectors first, then what is made of them.
+#include "backend/cpu/vec_neon.h"
+#include "backend/cpu/vec_neondotprod.h"
+#include "backend/cpu/weight_blocks.inl"
+#include "backend/cpu/matmul_quantized.inl"
+#include "backend/cpu/panel_block.inl"
+#include "backend/cpu/panel_signed.inl"
+#include "backend/cpu/panel_mmla.inl"
+#include "backend/cpu/kernels.inl"
+// clang-format on
+
+}  // namespace
+
+extern constinit const Kernels kNeonI8mmKernels =
+    MINFER_KERNELS("neoni8mm", (CpuFeatures{.neon = true, .neon_dotprod = true, .neon_i8mm = true}));
+
+}  // namespace minfer::cpu
