@@ -140,8 +140,8 @@ inline void scale_bytes(IQ4_XS, const std::byte* block, VecI (&s)[2]) {
     static constexpr uint8_t kEven[16] = {48, 0, 48, 0, 48, 0, 48, 0, 48, 0, 48, 0, 48, 0, 48, 0};
     static constexpr uint8_t kOdd[16] = {0, 48, 0, 48, 0, 48, 0, 48, 0, 48, 0, 48, 0, 48, 0, 48};
     const VecI low = word_of(block, 32), even = pattern(kEven), odd = pattern(kOdd);
-    const VecI high =
-        shuffle(load_words(block + compact_layout(gguf::TensorType::IQ4_XS).halves_at + 32), pattern(kSpread));
+    constexpr size_t kScalesHigh = compact_layout(gguf::TensorType::IQ4_XS).halves_at + 32;
+    const VecI high = shuffle(load_words(block + kScalesHigh), pattern(kSpread));
     s[0] = add8(low_nibbles(low) | (shift_left16<4>(high) & even) | (high & odd), all8(-32));
     s[1] = add8(high_nibbles(low) | (shift_left16<2>(high) & even) | (shift_right16<2>(high) & odd), all8(-32));
 }

@@ -35,7 +35,8 @@ inline VecI signed_weights(const BlockOfRows<Type>& block, size_t i) {
     VecI w = block.weights[i];
     if constexpr (!Type::kSigned && Type::kOffset != 0) w = add8(w, all8(-Type::kOffset));
     if constexpr (kScaleInWeights<Type>) {
-        VecI scale = block.scales[i / (panel_layout(Type::kType).group / 4)];
+        constexpr size_t kQuadsOfGroup = panel_layout(Type::kType).group / 4;
+        VecI scale = block.scales[i / kQuadsOfGroup];
         if constexpr (Type::kType == gguf::TensorType::Q3_K) scale = multiply_low_words(scale, -1);
         w = scaled_bytes(w, scale);
     }
