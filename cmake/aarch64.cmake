@@ -1,6 +1,6 @@
-# Programs for AArch64, built on any machine and run by tests/support/run_aarch64: how the Arm code is tested where there
-# is no such machine. Object by object, with that machine's compiler beside the host's, for few files are needed and
-# none of the host's libraries: fmt is its headers, GoogleTest its sources.
+# Programs for AArch64, built on any machine and run by tests/support/run_aarch64: how the Arm code is tested where
+# there is no such machine. Object by object, with that machine's compiler beside the host's, for few files are needed
+# and none of the host's libraries: fmt is its headers, GoogleTest its sources.
 
 find_program(MINFER_AARCH64_CC aarch64-linux-gnu-gcc)
 find_program(MINFER_AARCH64_CXX aarch64-linux-gnu-g++)
@@ -28,7 +28,10 @@ function(minfer_aarch64_objects variable)
         set(options -O1)  # of tests, of which there is more to compile than to run
         if(folder MATCHES "^${CMAKE_SOURCE_DIR}/src/")
             get_source_file_property(options ${source} DIRECTORY ${folder} COMPILE_OPTIONS)
-            string(REPLACE NOTFOUND "" options "-O2;${options}")
+            if(NOT options)  # NOTFOUND
+                set(options)
+            endif()
+            list(APPEND options -O2)
         endif()
         file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${source})
         string(REGEX REPLACE "^(\\.\\./)+|\\.[a-z]+$" "" name ${name})
@@ -37,8 +40,9 @@ function(minfer_aarch64_objects variable)
         add_custom_command(OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d VERBATIM
             COMMENT "Building for AArch64: ${name}.o"
             COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/aarch64
-            COMMAND ${ccache_launcher} ${MINFER_AARCH64_CXX} -std=c++20 -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Werror ${options}
-                -DFMT_HEADER_ONLY -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_SOURCE_DIR}/tests -isystem ${include}
+            COMMAND ${ccache_launcher} ${MINFER_AARCH64_CXX} -std=c++20 ${options} -ffp-contract=off
+                -Wall -Wextra -Wpedantic -Wshadow -Werror -DFMT_HEADER_ONLY
+                -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_SOURCE_DIR}/tests -isystem ${include}
                 -isystem ${MINFER_GTEST_SOURCE}/include -isystem ${MINFER_GTEST_SOURCE}
                 -MD -MF ${object}.d -MT ${object} -c ${source} -o ${object})
         list(APPEND objects ${object})
