@@ -1,4 +1,5 @@
 // What is written loads: for each checkpoint either the plan refuses it by name, or the engine takes the file.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -99,12 +100,14 @@ TEST(Load, TheBiasesOfALlamaAreThoseThatItsConfigurationHas) {
         tiny.config.erase(key);  // as the tensors say
         EXPECT_EQ(outcome(tiny), kLoads) << key;
         tiny.config[key] = false;
-        EXPECT_THAT(outcome(tiny), HasSubstr("model.safetensors: tensor '" + first +
-                                             "': found one, expected none, for config.json has " + key + " false"));
+        EXPECT_THAT(
+            outcome(tiny),
+            HasSubstr(fmt::format(
+                "model.safetensors: tensor '{}': found one, expected none, for config.json has {} false", first, key)));
         tiny.erase(last);
         tiny.config.erase(key);
         EXPECT_THAT(outcome(tiny),
-                    HasSubstr("'" + last + "': found no such tensor, expected one, for there is '" + first + "'"));
+                    HasSubstr(fmt::format("'{}': found no such tensor, expected one, for there is '{}'", last, first)));
         tiny.config[key] = true;
         EXPECT_THAT(outcome(tiny), HasSubstr("'" + last + "': found no such tensor, expected one, for config.json"));
     }

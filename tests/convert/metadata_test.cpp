@@ -1,6 +1,7 @@
 // Names and model cards against the gguf package, which is the reference's own code for them.
 #include "convert/metadata.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -245,10 +246,10 @@ TEST(ModelCard, AliasesAreBounded) {
     std::string many, text(100'000, 'x');
     for (int i = 0; i < 1000; ++i) many += i == 0 ? "*a" : ", *a";
     for (const std::string& yaml :
-         {"x: &a " + text + "\ntags: [" + many + "]\n", "x: &a " + text + "\nbase_model: [" + many + "]\n",
-          "x: &a {name: " + text + "}\nbase_model: [" + many + "]\n",
-          "x: &a {" + text.substr(0, 1000) + ": 1}\n<<: [" + many + "]\n",
-          "x: &a {}\ny: &b {<<: [" + many + "]}\nz: &a {<<: [*b, *b, *b, *b]}\n<<: [" + many + "]\n"})
+         {fmt::format("x: &a {}\ntags: [{}]\n", text, many), fmt::format("x: &a {}\nbase_model: [{}]\n", text, many),
+          fmt::format("x: &a {{name: {}}}\nbase_model: [{}]\n", text, many),
+          fmt::format("x: &a {{{}: 1}}\n<<: [{}]\n", text.substr(0, 1000), many),
+          fmt::format("x: &a {{}}\ny: &b {{<<: [{0}]}}\nz: &a {{<<: [*b, *b, *b, *b]}}\n<<: [{0}]\n", many)})
         EXPECT_EQ(fault(yaml), "README.md: front matter: found aliases without end, expected few of them");
     EXPECT_EQ(fault("x: &a {<<: *a}\n<<: *a\n"),
               "README.md: key '<<': found merges of merges, expected at most 8 deep");
