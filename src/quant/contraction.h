@@ -94,7 +94,7 @@ consteval Contraction contraction(Arithmetic arithmetic) {
             c.weights = {.row_square = false, .block_square = false, .group_square = true, .weight = true};
             c.symmetric = {
                 .level = false, .first_sums = false, .candidate = true, .sums_of_16 = true, .sums_of_32 = false};
-            c.descent = {.level = false, .first_sums = false, .remove = true, .add = true};
+            c.descent = {.level = false, .first_sums = true, .remove = true, .add = true};
             c.affine = {.sum_x = true,
                         .level = false,
                         .value = true,

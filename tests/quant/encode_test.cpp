@@ -114,6 +114,27 @@ TEST_P(Encode, HasTheBytesOfTheArmBuilds) {
     }
 }
 
+// A group whose second value moves or stays by whether the first sums of the descent are fused. Beside a value so large
+// that the group's own scale becomes 0, which keeps the levels that the search found. One block of 4 million values'.
+TEST(EncodeQ3K, FirstSumsAreFusedAsInTheArmBuild) {
+    MINFER_SKIP_WITHOUT(minfer::test::arm_clang_library());
+    MINFER_SKIP_WITHOUT(minfer::test::arm_programs());
+    constexpr float kGroup[16] = {-0x1.155a98p-8f,  -0x1.b6c502p-10f, -0x1.92023p-7f, 0x1.79f1a6p-7f,
+                                  -0x1.e5404cp-15f, -0x1.61692ep-7f,  0x1.c686a4p-8f, 0x1.35c5ecp-7f,
+                                  0x1.60762cp-9f,   -0x1.4601ep-10f,  0x1.bf1454p-8f, -0x1.3431fap-8f,
+                                  0x1.8e534p-8f,    -0x1.789c8cp-8f,  -0x1.19f14p-8f, 0x1.c673d4p-15f};
+    std::vector<float> values(256, 0.0f);
+    std::ranges::copy(kGroup, values.begin());
+    values[255] = 3.0f;
+    const EncodeCase c = {.name = "a near tie", .row_length = 256, .values = values, .importance = {}};
+    const minfer::test::EncodeRequest request = {TensorType::Q3_K, 256, values, {}};
+    const auto expected = minfer::test::encode_by_arm_peer(minfer::test::arm_clang_library(), {&request, 1})[0];
+    EXPECT_EQ(
+        differences(TensorType::Q3_K, c, encode(TensorType::Q3_K, c, Arithmetic::aarch64_clang, nullptr), expected),
+        "");
+    EXPECT_NE(encode(TensorType::Q3_K, c, Arithmetic::x86_64, nullptr), expected) << "it would show nothing";
+}
+
 // The other half of "on any machine": an Arm machine's sets write, in every arithmetic, what this one's write.
 TEST_P(Encode, IsTheSameOnAnArmMachine) {
     MINFER_SKIP_WITHOUT(minfer::test::arm_programs());
