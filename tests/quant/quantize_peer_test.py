@@ -143,12 +143,14 @@ def main():
             return len(names), [line for name in names
                                 for line in compare(arguments.minfer, oracles, arguments.arm, path, name, folder)]
 
+    n_files = n_differences = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        results = list(pool.map(one, enumerate(sources)))
-    differences = [line for _, lines in results for line in lines]
-    print("\n".join(differences[:50]))
-    print(f"{len(sources)} sources, {sum(n for n, _ in results)} files, {len(differences)} differences")
-    sys.exit(1 if differences else 0)
+        for source, (n, differences) in zip(sources, pool.map(one, enumerate(sources))):
+            n_files += n
+            n_differences += len(differences)
+            print(f"{source_name(*source)}: {n} files, {len(differences)} differences", *differences[:50], sep="\n", flush=True)
+    print(f"{len(sources)} sources, {n_files} files, {n_differences} differences")
+    sys.exit(1 if n_differences else 0)
 
 
 if __name__ == "__main__":
