@@ -16,6 +16,8 @@ namespace {
 #include "backend/cpu/weight_blocks.inl"
 #include "backend/cpu/matmul_quantized.inl"
 #include "backend/cpu/panel_block.inl"
+#include "backend/cpu/panel_signed.inl"
+#include "backend/cpu/panel_group.inl"
 #include "backend/cpu/panel_amx.inl"
 #include "backend/cpu/kernels.inl"
 // clang-format on

@@ -17,6 +17,7 @@ namespace {
 #include "backend/cpu/weight_blocks.inl"
 #include "backend/cpu/matmul_quantized.inl"
 #include "backend/cpu/panel_block.inl"
+#include "backend/cpu/panel_signed.inl"
 #include "backend/cpu/panel_vnni.inl"
 #include "backend/cpu/kernels.inl"
 // clang-format on

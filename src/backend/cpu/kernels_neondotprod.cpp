@@ -18,6 +18,7 @@ namespace {
 #include "backend/cpu/matmul_quantized.inl"
 #include "backend/cpu/panel_block.inl"
 #include "backend/cpu/panel_signed.inl"
+#include "backend/cpu/panel_neon.inl"
 #include "backend/cpu/panel_sdot.inl"
 #include "backend/cpu/kernels.inl"
 // clang-format on

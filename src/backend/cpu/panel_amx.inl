@@ -42,8 +42,7 @@ constexpr int32_t kMagic = 0x4b400000;
 template <class Type>
 struct AmxPanel {
     static constexpr PanelLayout kLayout = panel_layout(Type::kType);
-    static constexpr bool kSplit =
-        kLayout.block == 256 && Type::kType != gguf::TensorType::Q2_K && Type::kType != gguf::TensorType::Q3_K;
+    static constexpr bool kSplit = kLayout.block == 256 && !kScaleInWeights<Type>;
     static constexpr bool kMinimums = kLayout.m && kLayout.block == 256;
     static constexpr size_t kHighAt = kLayout.block * 16;
     static constexpr size_t kMinimumsAt = kHighAt * (kSplit ? 2 : 1);
@@ -59,52 +58,28 @@ template <class Type>
 inline void write_block(const BlockOfRows<Type>& block, std::byte* to) {
     using P = AmxPanel<Type>;
     for (size_t i = 0; i < P::kLayout.block / 4; ++i) {
-        VecI w = block.weights[i];
-        if constexpr (!Type::kSigned && Type::kOffset != 0) w = add8(w, all8(-Type::kOffset));
-        if constexpr (P::kLayout.block == 256) {
-            VecI scale = block.scales[i / (P::kLayout.group / 4)];
-            if constexpr (Type::kType == gguf::TensorType::Q3_K) scale = multiply_low_words(scale, -1);
-            const VecI even = multiply_low_words(shift_right16_signed<8>(shift_left16<8>(w)), scale);
-            const VecI odd = multiply_low_words(shift_right16_signed<8>(w), scale);
-            w = (even & all16(0xff)) | shift_left16<8>(odd);
-            if constexpr (P::kSplit)
-                store_bytes(shift_right16<8>(even) | (odd & all16(0xff00)), to + P::kHighAt + 64 * i);
+        if constexpr (P::kSplit) {
+            const WordProducts words = scaled_words(unscaled_weights<Type>(block, i), scale_of_weights<Type>(block, i));
+            store_bytes(low_bytes(words), to + 64 * i);
+            store_bytes(high_bytes(words), to + P::kHighAt + 64 * i);
+        } else {
+            store_bytes(signed_weights<Type>(block, i), to + 64 * i);
         }
-        store_bytes(w, to + 64 * i);
     }
     if constexpr (P::kMinimums)
         for (size_t i = 0; i < P::kLayout.n_group / 2; ++i)
             store_bytes(block.minimums[i], to + P::kMinimumsAt + 64 * i);
-    // A sum kept negated times a negated d is the same product.
-    const Vec d = Type::kType == gguf::TensorType::Q3_K ? negate(block.d) : block.d;
-    store_bytes(as_integers(d), to + P::kDAt);
-    if constexpr (P::kLayout.m) store_bytes(as_integers(block.m), to + P::kMAt);
+    write_d_and_m<P>(block, to);
 }
 
-// A group of 16 tokens, as tiles:
-//   q    [n_in / k][16 tokens][k]   k is 32 with blocks of 32, else 64
-//   d    [n_block][16 tokens]       float
-//   sums [n_block][16 tokens]       float, of 32 q; with blocks of 32 only
-size_t arranged_bytes(size_t n_in, size_t block) {
-    return n_in * kTokenGroup + n_in / block * kTokenGroup * sizeof(float) * (block == 32 ? 2 : 1);
-}
-template <size_t k>
-inline void arrange_bytes(const int8_t* q, size_t n_in, size_t token, std::byte* group) {
-    for (size_t i = 0; i < n_in; i += k) __builtin_memcpy(group + i * kTokenGroup + token * k, q + i, k);
-}
+// A group of tokens as tiles: k is 32 with blocks of 32, else 64.
+size_t arranged_bytes(size_t n_in, size_t block) { return group_bytes(n_in, block); }
 void arrange(const QuantizedRow& row, size_t n_in, size_t block, size_t token, std::byte* group) {
-    const size_t n_block = n_in / block;
     if (block == 32)
         arrange_bytes<32>(row.q, n_in, token, group);
     else
         arrange_bytes<64>(row.q, n_in, token, group);
-    const float* d = row.d;
-    auto* to = reinterpret_cast<float*>(group + n_in * kTokenGroup) + token;
-    for (size_t b = 0; b < n_block; ++b) to[b * kTokenGroup] = d[b];
-    if (block != 32) return;
-    const int16_t* sums = row.sums32;
-    to += n_block * kTokenGroup;
-    for (size_t b = 0; b < n_block; ++b) to[b * kTokenGroup] = float(sums[b]);
+    arrange_floats(row, n_in, block, token, group);
 }
 constexpr ArrangedBytes kArrangedBytes = &arranged_bytes;
 constexpr Arrange kArrange = &arrange;

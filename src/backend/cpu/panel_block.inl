@@ -28,13 +28,6 @@ inline void transpose_scales(const VecI (&scales)[4], BlockOfRows<Type>* block) 
     one(Int<14>()), one(Int<15>());
 }
 
-// Bytes times the words of their lanes, where the products are bytes.
-inline VecI scaled_bytes(VecI bytes, VecI words) {
-    const VecI even = multiply_low_words(shift_right16_signed<8>(shift_left16<8>(bytes)), words);
-    const VecI odd = multiply_low_words(shift_right16_signed<8>(bytes), words);
-    return (even & all16(0xff)) | shift_left16<8>(odd);
-}
-
 // The block at `p` of sixteen rows as a file holds them.
 template <class Type>
 inline void read_block(const uint8_t* p, size_t row_bytes, const RowStride& stride, BlockOfRows<Type>* block) {

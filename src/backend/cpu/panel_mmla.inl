@@ -35,17 +35,12 @@ inline void write_block(const BlockOfRows<Type>& block, std::byte* to) {
     write_scales<P>(block, to);
 }
 
-// A group of 16 tokens:
-//   q    [n_in / 8][16 tokens][8]  int8
-//   d    [n_block][16 tokens]      float
-// then, with blocks of 32:
-//   sums [n_block][16 tokens]      float, of 32 q
-// and with blocks of 256 the sums of groups of q, 128 * high + low, for a sum of 32 is no byte:
+// A group of tokens in eights of values and, with blocks of 256, the sums of groups of q behind it, 128 * high + low,
+// for a sum of 32 is no byte:
 //   sums [n_block][3][2][16 tokens][8] int8: low and high, of the groups of 32, the first 8 groups of 16, the others
 constexpr size_t kSumBytes = 3 * 2 * kTokenGroup * 8;
 size_t arranged_bytes(size_t n_in, size_t block) {
-    const size_t of_block = kTokenGroup * sizeof(float) + (block == 32 ? kTokenGroup * sizeof(float) : kSumBytes);
-    return n_in * kTokenGroup + n_in / block * of_block;
+    return group_bytes(n_in, block) + (block == 32 ? 0 : n_in / block * kSumBytes);
 }
 inline void split_sums(const int16_t* sums, std::byte* to) {
     const int16x8_t s = vld1q_s16(sums);
@@ -53,21 +48,12 @@ inline void split_sums(const int16_t* sums, std::byte* to) {
     vst1_s8(reinterpret_cast<int8_t*>(to + 8 * kTokenGroup), vmovn_s16(vshrq_n_s16(s, 7)));
 }
 void arrange(const QuantizedRow& row, size_t n_in, size_t block, size_t token, std::byte* group) {
-    const size_t n_block = n_in / block;
-    const int8_t* q = row.q;
-    const float* d = row.d;
-    for (size_t i = 0; i < n_in; i += 8) __builtin_memcpy(group + i * kTokenGroup + token * 8, q + i, 8);
-    auto* floats = reinterpret_cast<float*>(group + n_in * kTokenGroup) + token;
-    for (size_t b = 0; b < n_block; ++b) floats[b * kTokenGroup] = d[b];
-    floats += n_block * kTokenGroup;
-    if (block == 32) {
-        const int16_t* sums = row.sums32;
-        for (size_t b = 0; b < n_block; ++b) floats[b * kTokenGroup] = float(sums[b]);
-        return;
-    }
+    arrange_bytes<8>(row.q, n_in, token, group);
+    arrange_floats(row, n_in, block, token, group);
+    if (block == 32) return;
     const int16_t *sums16 = row.sums16, *sums32 = row.sums32;
-    std::byte* to = group + n_in * kTokenGroup + n_block * kTokenGroup * sizeof(float) + token * 8;
-    for (size_t b = 0; b < n_block; ++b, to += kSumBytes, sums16 += 16, sums32 += 8) {
+    std::byte* to = group + group_bytes(n_in, block) + token * 8;
+    for (size_t b = 0; b < n_in / block; ++b, to += kSumBytes, sums16 += 16, sums32 += 8) {
         split_sums(sums32, to);
         split_sums(sums16, to + kSumBytes / 3);
         split_sums(sums16 + 8, to + kSumBytes / 3 * 2);
@@ -110,7 +96,7 @@ inline void half_panel(const std::byte* panel, size_t half, size_t n_in, const s
     const std::byte* a = group + token * 8;
     const auto* d_a = reinterpret_cast<const float*>(group + n_in * kTokenGroup) + token;
     const float* float_sums = d_a + n_block * kTokenGroup;  // with blocks of 32
-    const std::byte* sums = group + n_in * kTokenGroup + n_block * kTokenGroup * sizeof(float) + token * 8 +
+    const std::byte* sums = group + group_bytes(n_in, kBlock) + token * 8 +
                             (P::kLayout.group == 16 ? kSumBytes / 3 : 0);  // with blocks of 256
     float32x4_t acc[n][4];
 #pragma GCC unroll 2

@@ -4,8 +4,7 @@
 // from its negative.
 //
 // The integer scales of the K types multiply in the way that costs least and is exact:
-//   in_weights  a scale times a weight is a byte, so that a block is one sum: Q2_K, 15 * 3; Q3_K, 32 * 4 = 128 at most,
-//               kept negated, for then it is -128 to 124
+//   in_weights  a scale times a weight is a byte, so that a block is one sum (panel_signed.inl): Q2_K, Q3_K
 //   as_words    a sum over few enough values is a word, and dot2 multiplies it and adds it to the block's sum at once:
 //               Q4_K, 16 values, 15 * 127 * 16 = 30480; Q6_K, 8 values, 32 * 127 * 8 = 32512
 //   as_integers sums of 32 are multiplied as int32: Q5_K, IQ4_XS
@@ -17,7 +16,7 @@ template <class Type>
 constexpr Scaling scaling_of() {
     using enum gguf::TensorType;
     if (panel_layout(Type::kType).block == 32) return Scaling::none;
-    if (Type::kType == Q2_K || Type::kType == Q3_K) return Scaling::in_weights;
+    if (kScaleInWeights<Type>) return Scaling::in_weights;
     if (Type::kType == Q4_K || Type::kType == Q6_K) return Scaling::as_words;
     return Scaling::as_integers;
 }
@@ -58,13 +57,7 @@ inline void write_block(const BlockOfRows<Type>& block, std::byte* to) {
     for (size_t part = 0; part < P::kParts; ++part) {
         VecI sum = zero_integers();
         for (size_t i = part * kQuads; i < (part + 1) * kQuads; ++i) {
-            VecI w = block.weights[i];
-            if constexpr (!Type::kSigned && Type::kOffset != 0) w = add8(w, all8(-Type::kOffset));
-            if constexpr (P::kScaling == Scaling::in_weights) {
-                VecI scale = block.scales[i / (P::kLayout.group / 4)];
-                if constexpr (Type::kType == gguf::TensorType::Q3_K) scale = multiply_low_words(scale, -1);
-                w = scaled_bytes(w, scale);
-            }
+            const VecI w = signed_weights<Type>(block, i);
             sum = dot4(sum, all8(128), w);
             store_bytes(w, to + 64 * i);
         }
@@ -78,10 +71,7 @@ inline void write_block(const BlockOfRows<Type>& block, std::byte* to) {
     if constexpr (P::kMinimums)
         for (size_t i = 0; i < P::kLayout.n_group / 2; ++i)
             store_bytes(block.minimums[i], to + P::kMinimumsAt + 64 * i);
-    // A sum kept negated times a negated d is the same product.
-    const Vec d = Type::kType == gguf::TensorType::Q3_K ? negate(block.d) : block.d;
-    store_bytes(as_integers(d), to + P::kDAt);
-    if constexpr (P::kLayout.m) store_bytes(as_integers(block.m), to + P::kMAt);
+    write_d_and_m<P>(block, to);
 }
 
 // Activations, one token after the other: its integers plus 128, and with blocks of 32 their sums.
