@@ -21,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxTransfer = size_t(1) << 30;  // Linux moves at most 2 GiB in a call
-
 // So many bytes are written before the system is asked to take them to the disk: enough for long transfers, and little
 // to wait for in flush().
 constexpr uint64_t kWriteBackBytes = uint64_t(8) << 20;
@@ -84,16 +82,6 @@ void AtomicFile::take_mode(uint32_t mode) {
     if (((mine.st_mode ^ mode) & kPermissions) != 0 && fchmod(fd_.get(), mode & kPermissions) != 0)
         throw IoError(path_, "keep the mode of", errno);
 }
-
-AtomicFile::AtomicFile(AtomicFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      folder_(std::move(other.folder_)),
-      fd_(std::move(other.fd_)),
-      temporary_(std::move(other.temporary_)),
-      position_(other.position_),
-      dirty_(other.dirty_) {}
-
-AtomicFile::~AtomicFile() = default;
 
 void AtomicFile::pwrite(uint64_t offset, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {

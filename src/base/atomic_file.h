@@ -24,9 +24,9 @@ class AtomicFile {
     // stays, and the file that it points to is the one that appears or is replaced; a file that is replaced leaves its
     // permissions to the new one.
     explicit AtomicFile(const std::string& path, Unfinished unfinished = Unfinished::Nameless);
-    AtomicFile(AtomicFile&& other) noexcept;
+    AtomicFile(AtomicFile&& other) noexcept = default;
     AtomicFile& operator=(AtomicFile&&) = delete;
-    ~AtomicFile();  // without commit: what was written is gone, and what was at `path` is as it was
+    ~AtomicFile() = default;  // without commit: what was written is gone, and what was at `path` is as it was
 
     const std::string& path() const { return path_; }
     uint64_t position() const { return position_; }  // bytes that write() and reserve() have appended
@@ -64,7 +64,6 @@ class AtomicFile {
     std::unique_ptr<TemporaryPath> temporary_;  // null while the file has no name
     uint64_t position_ = 0;
     uint64_t dirty_ = 0;  // bytes written since the system was last asked to start on them; atomic
-    bool published_ = false;
 };
 
 }  // namespace minfer

@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxTransfer = size_t(1) << 30;  // Linux moves at most 2 GiB in a call
-
 uint64_t page_size() {
     static const auto size = uint64_t(sysconf(_SC_PAGESIZE));
     return size;

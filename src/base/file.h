@@ -9,6 +9,8 @@
 
 namespace minfer {
 
+inline constexpr size_t kMaxTransfer = size_t(1) << 30;  // of a read or write; Linux moves at most 2 GiB in a call
+
 // Makes room for `n` more open files of this process, as far as the system's hard limit goes; false where it does not.
 bool allow_more_open_files(uint64_t n);
 

@@ -33,8 +33,8 @@ TemporaryPath::TemporaryPath(std::string path, Kind kind) : path_(std::move(path
         struct sigaction removing = {}, present = {};
         removing.sa_handler = remove_all_and_end;
         removing.sa_flags = int(SA_RESETHAND);
-        for (const int signal :
-             kEndingSignals)  // one that is ignored, or does something else, does not end the process
+        // One that is ignored, or does something else, does not end the process.
+        for (const int signal : kEndingSignals)
             if (sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_DFL)
                 sigaction(signal, &removing, nullptr);
     }
