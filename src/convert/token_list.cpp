@@ -78,16 +78,11 @@ void check_merges(const TokenizerJson& tokenizer, const TokenList& list) {
         if (list.types[entry.id] == int32_t(TokenType::Control) || list.tokens[entry.id] != entry.token)
             lost.insert(entry.token);
     if (lost.empty()) return;
-    for (size_t i = 0; i < tokenizer.merges.size(); ++i) {
-        const std::string& rule = tokenizer.merges[i];
-        const size_t space = rule.find(' ');
-        const std::string left = rule.substr(0, space), right = rule.substr(space + 1), merged = left + right;
-        for (const std::string* token : {&left, &right, &merged})
-            if (lost.contains(*token))
-                throw FormatError(tokenizer.path, fmt::format("model.merges: number {}", i),
-                                  gguf::in_quotes(*token) + ", which added_tokens makes special",
-                                  "tokens that are made of text");
-    }
+    const auto found = find_merge_token(tokenizer.merges, [&](std::string_view token) { return lost.contains(token); });
+    if (found)
+        throw FormatError(tokenizer.path, fmt::format("model.merges: number {}", found->merge),
+                          gguf::in_quotes(found->token) + ", which added_tokens makes special",
+                          "tokens that are made of text");
 }
 
 }  // namespace

@@ -245,16 +245,11 @@ class Parser {
 
     // `tokenizers` refuses these, and so does the engine.
     void check_merges(const TextSet& tokens) const {
-        std::string merged;
-        for (size_t i = 0; i < out_.merges.size(); ++i) {
-            const std::string_view rule = out_.merges[i];
-            const size_t space = rule.find(' ');
-            const std::string_view left = rule.substr(0, space), right = rule.substr(space + 1);
-            merged.assign(left).append(right);
-            for (const std::string_view token : {left, right, std::string_view(merged)})
-                if (!tokens.contains(token))
-                    fail(fmt::format("model.merges: number {}", i), gguf::in_quotes(token), "tokens of model.vocab");
-        }
+        const auto lacking =
+            find_merge_token(out_.merges, [&](std::string_view token) { return !tokens.contains(token); });
+        if (lacking)
+            fail(fmt::format("model.merges: number {}", lacking->merge), gguf::in_quotes(lacking->token),
+                 "tokens of model.vocab");
     }
 
     void claim(std::vector<bool>& used, uint32_t id, std::string_view list, std::string_view token) const {

@@ -2,7 +2,9 @@
 // around them. The file has megabytes, so simdjson walks it once; the small parts are kept as trees.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +38,25 @@ struct TokenizerJson {
     // has. There is no table of models: what the file says decides.
     std::string_view pre_tokenizer_name() const;
 };
+
+struct MergeToken {
+    size_t merge;  // its place among the merges
+    std::string token;
+};
+// The first token that a merge joins or makes and of which `wanted` is true.
+template <typename Wanted>
+std::optional<MergeToken> find_merge_token(const std::vector<std::string>& merges, Wanted wanted) {
+    std::string merged;
+    for (size_t i = 0; i < merges.size(); ++i) {
+        const std::string_view rule = merges[i];
+        const size_t space = rule.find(' ');
+        const std::string_view left = rule.substr(0, space), right = rule.substr(space + 1);
+        merged.assign(left).append(right);
+        for (const std::string_view token : {left, right, std::string_view(merged)})
+            if (wanted(token)) return MergeToken{i, std::string(token)};
+    }
+    return std::nullopt;
+}
 
 // Longer files are refused, so that parsing one is bounded in memory; Qwen's has 11 MB.
 constexpr uint64_t kMaxTokenizerBytes = 32 << 20;
