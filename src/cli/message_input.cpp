@@ -22,9 +22,9 @@ MessageInput::Message MessageInput::read_block(std::string text) {
     while (!text.ends_with(kQuotes)) {
         const LineInput::Line line = lines_->read(kMore);
         if (line.event == LineInput::Event::End) return {LineInput::Event::Line, std::move(text)};
-        if (line.event == LineInput::Event::Interrupted) return {line.event, text + '\n' + line.text};
         text += '\n';
         text += line.text;
+        if (line.event == LineInput::Event::Interrupted) return {line.event, std::move(text)};
     }
     text.resize(text.size() - kQuotes.size());
     if (text.starts_with('\n')) text.erase(0, 1);
@@ -37,9 +37,9 @@ MessageInput::Message MessageInput::read_lines(std::string text) {
         if (!multiline_) text.pop_back();
         const LineInput::Line line = lines_->read(kMore);
         if (line.event == LineInput::Event::End) return {LineInput::Event::Line, std::move(text)};
-        if (line.event == LineInput::Event::Interrupted) return {line.event, text + '\n' + line.text};
         text += '\n';
         text += line.text;
+        if (line.event == LineInput::Event::Interrupted) return {line.event, std::move(text)};
     }
     if (multiline_) text.pop_back();
     return {LineInput::Event::Line, std::move(text)};

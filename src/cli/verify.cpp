@@ -152,8 +152,7 @@ int verify(const std::vector<std::string>& args) {
     bool json = false;
     CLI::App app(
         "Reads all of a GGUF file: its structure, numbers that are NaN or infinite, bytes after its end, and SHA-256 "
-        "of "
-        "each tensor and file. Exits with 1 where it finds a fault.",
+        "of each tensor and file. Exits with 1 where it finds a fault.",
         "minfer verify");
     app.add_option("FILE", path, "the file; of several parts the first")->required();
     app.add_flag("--json", json, "print one JSON object");

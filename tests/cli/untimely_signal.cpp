@@ -31,16 +31,14 @@ Result signal_after(const char* name, Result result) {
     return result;
 }
 
-int open_or_refuse(const char* name, const char* path, int flags, mode_t mode) {
+// `arguments` holds the mode where `flags` ask for one.
+int open_or_refuse(const char* name, const char* path, int flags, va_list arguments) {
     if ((flags & O_TMPFILE) == O_TMPFILE && std::getenv("NO_NAMELESS_FILES")) {
         errno = EOPNOTSUPP;
         return -1;
     }
+    const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
     return next<int(const char*, int, ...)>(name)(path, flags, mode);
-}
-
-mode_t mode_of(int flags, va_list arguments) {
-    return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
 }
 
 }  // namespace
@@ -48,16 +46,16 @@ mode_t mode_of(int flags, va_list arguments) {
 extern "C" int open(const char* path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
-    const mode_t mode = mode_of(flags, arguments);
+    const int fd = open_or_refuse("open", path, flags, arguments);
     va_end(arguments);
-    return open_or_refuse("open", path, flags, mode);
+    return fd;
 }
 extern "C" int open64(const char* path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
-    const mode_t mode = mode_of(flags, arguments);
+    const int fd = open_or_refuse("open64", path, flags, arguments);
     va_end(arguments);
-    return open_or_refuse("open64", path, flags, mode);
+    return fd;
 }
 extern "C" ssize_t pwrite(int fd, const void* bytes, size_t count, off_t offset) {
     return signal_after("pwrite", next<ssize_t(int, const void*, size_t, off_t)>("pwrite")(fd, bytes, count, offset));
