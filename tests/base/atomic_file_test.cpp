@@ -9,9 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
-#include <functional>
 #include <thread>
 #include <vector>
 
@@ -27,25 +25,10 @@ using ::testing::HasSubstr;
 
 std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-std::string what(const std::function<void()>& action) {
-    try {
-        action();
-        return "";
-    } catch (const IoError& e) {
-        return e.what();
-    }
-}
-
 class AtomicFileTest : public ::testing::Test {
   protected:
     std::string path(const std::string& name) const { return (folder_ / name).string(); }
-    std::vector<std::string> files() const {
-        std::vector<std::string> names;
-        for (const auto& entry : fs::directory_iterator(folder_.path()))
-            names.push_back(entry.path().filename().string());
-        std::ranges::sort(names);
-        return names;
-    }
+    std::vector<std::string> files() const { return test::names_in(folder_.path()); }
     test::TemporaryFolder folder_;
 };
 
@@ -125,9 +108,10 @@ TEST_F(AtomicFileTest, FollowsALinkAtItsDestination) {
 }
 
 TEST_F(AtomicFileTest, RefusesDestinationsThatAreNoFiles) {
-    EXPECT_THAT(what([&] { AtomicFile(folder_.path().string()); }), HasSubstr("Is a directory"));
-    EXPECT_THAT(what([&] { AtomicFile("/dev/null"); }), HasSubstr("/dev/null: cannot replace"));
-    EXPECT_THAT(what([&] { AtomicFile(path("none/f")); }), HasSubstr("none/f: cannot create: No such file"));
+    EXPECT_THAT(test::what<IoError>([&] { AtomicFile(folder_.path().string()); }), HasSubstr("Is a directory"));
+    EXPECT_THAT(test::what<IoError>([&] { AtomicFile("/dev/null"); }), HasSubstr("/dev/null: cannot replace"));
+    EXPECT_THAT(test::what<IoError>([&] { AtomicFile(path("none/f")); }),
+                HasSubstr("none/f: cannot create: No such file"));
 }
 
 TEST_F(AtomicFileTest, HasTheModeOfAnyNewFile) {
@@ -162,9 +146,9 @@ TEST_F(AtomicFileTest, NamesAsLongAsTheyMayBeAndNoLonger) {
             EXPECT_EQ(test::read_file(path(longest)), text);
         }
     EXPECT_THAT(files(), ElementsAre(longest));
-    EXPECT_EQ(what([&] { AtomicFile(path(longest + "n")); }),
+    EXPECT_EQ(test::what<IoError>([&] { AtomicFile(path(longest + "n")); }),
               path(longest + "n") + ": cannot create: File name too long");
-    EXPECT_EQ(what([] { AtomicFile(""); }), "'': cannot create: No such file or directory");
+    EXPECT_EQ(test::what<IoError>([] { AtomicFile(""); }), "'': cannot create: No such file or directory");
 }
 
 TEST_F(AtomicFileTest, ASignalTakesTheTemporaryNamesAlong) {
@@ -233,7 +217,7 @@ TEST_F(AtomicFileTest, AFullDisk) {
     if (mount("tmpfs", path("disk").c_str(), "tmpfs", 0, "size=64k") != 0)
         GTEST_SKIP() << "only root can mount a small disk";
     test::write_file(path("disk/f"), "old");
-    const std::string said = what([&] {
+    const std::string said = test::what<IoError>([&] {
         AtomicFile out(path("disk/f"));
         out.write_zeros(1 << 20);
         out.commit();
@@ -253,7 +237,7 @@ TEST_F(AtomicFileTest, AFileSizeLimit) {
         signal(SIGXFSZ, SIG_IGN);
         const rlimit limit{65536, 65536};
         setrlimit(RLIMIT_FSIZE, &limit);
-        const std::string said = what([&] { AtomicFile(path("f")).write_zeros(1 << 20); });
+        const std::string said = test::what<IoError>([&] { AtomicFile(path("f")).write_zeros(1 << 20); });
         _exit(said == path("f") + ": cannot write: File too large" ? 0 : 1);
     }
     int status = -1;

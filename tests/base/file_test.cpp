@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <functional>
-
 #include "base/error.h"
 #include "support/support.h"
 
@@ -13,15 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-std::string what(const std::function<void()>& action) {
-    try {
-        action();
-        return "";
-    } catch (const IoError& e) {
-        return e.what();
-    }
-}
 
 class FileTest : public ::testing::Test {
   protected:
@@ -36,18 +25,19 @@ TEST_F(FileTest, ReadsByPosition) {
     std::string part(4, '?');
     file.pread_exact(3, std::as_writable_bytes(std::span(part)));
     EXPECT_EQ(part, "3456");
-    EXPECT_EQ(what([&] { file.pread_exact(8, std::as_writable_bytes(std::span(part))); }),
+    EXPECT_EQ(test::what<IoError>([&] { file.pread_exact(8, std::as_writable_bytes(std::span(part))); }),
               path("f") + ": cannot read 2 bytes at 10, where it ends: No data available");
-    EXPECT_THAT(what([&] { File::open(path("none")); }), HasSubstr("none: cannot open: No such file"));
-    EXPECT_THAT(what([&] { File::open(folder_.path().string()); }), HasSubstr("cannot read: Is a directory"));
-    EXPECT_THAT(what([&] { File::open("/dev/null"); }), HasSubstr("/dev/null"));
+    EXPECT_THAT(test::what<IoError>([&] { File::open(path("none")); }), HasSubstr("none: cannot open: No such file"));
+    EXPECT_THAT(test::what<IoError>([&] { File::open(folder_.path().string()); }),
+                HasSubstr("cannot read: Is a directory"));
+    EXPECT_THAT(test::what<IoError>([&] { File::open("/dev/null"); }), HasSubstr("/dev/null"));
 }
 
 TEST_F(FileTest, AReadErrorIsAnErrorAndNoSignal) {
     // The kernel refuses to read another process's memory where nothing is mapped: an I/O error of a regular file.
     const File memory = File::open("/proc/self/mem");
     std::string part(4, '?');
-    EXPECT_THAT(what([&] { memory.pread_exact(0, std::as_writable_bytes(std::span(part))); }),
+    EXPECT_THAT(test::what<IoError>([&] { memory.pread_exact(0, std::as_writable_bytes(std::span(part))); }),
                 HasSubstr("/proc/self/mem: cannot read 4 bytes at 0: Input/output error"));
 }
 

@@ -211,10 +211,8 @@ TEST_F(RunModel, StopStrings) {
 }
 
 TEST_F(RunModel, ControlCStopsInOrder) {
-    std::vector<std::string> words = {
-        "timeout", "--preserve-status", "-s",      "INT", "2", test::binary(), model(), "hello", "--ignore-eos", "-n",
-        "0",       "--n-ctx",           "1000000", "-t",  "1", "--seed",       "1"};
-    const test::Finished done = test::run(words);
+    const test::Finished done = test::run_interrupted(
+        {test::binary(), model(), "hello", "--ignore-eos", "-n", "0", "--n-ctx", "1000000", "-t", "1", "--seed", "1"});
     EXPECT_EQ(done.status, 130);
     EXPECT_FALSE(done.out.empty());
     EXPECT_THAT(done.err, HasSubstr("generated ")) << "the report is still given";

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <numeric>
 
 #include "gguf/reader.h"
@@ -45,13 +44,7 @@ class Interrupted : public ::testing::Test {
         return {std::string("LD_PRELOAD=") + MINFER_UNTIMELY_SIGNAL, "SIGNAL_AFTER=" + function,
                 fmt::format("SIGNAL={}", number)};
     }
-    std::vector<std::string> files(const std::string& folder) const {
-        std::vector<std::string> names;
-        for (const auto& entry : fs::directory_iterator(path(folder)))
-            names.push_back(entry.path().filename().string());
-        std::ranges::sort(names);
-        return names;
-    }
+    std::vector<std::string> files(const std::string& folder) const { return test::names_in(path(folder)); }
     test::TemporaryFolder folder_;
 };
 

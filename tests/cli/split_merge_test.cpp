@@ -29,13 +29,6 @@ using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-std::vector<std::string> files_in(const fs::path& folder) {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
-    std::ranges::sort(names);
-    return names;
-}
-
 // A model of `n` f32 tensors of 64 KiB each, and a few more bytes.
 void write_model(const std::string& path, int n) {
     std::mt19937 random(1);
@@ -72,7 +65,7 @@ TEST_F(SplitMerge, ThereAndBackAgain) {
     ASSERT_EQ(split.status, 0) << split.err;
     EXPECT_THAT(split.out, HasSubstr("m-00001-of-00003.gguf: 4 tensors, 256.4 KiB (262528 bytes)\n"));
     EXPECT_THAT(split.err, MatchesRegex("split: 640.0 KiB in [^\n]*\n"));  // a plain line: the output is no terminal
-    EXPECT_THAT(files_in(path("new/parts")),
+    EXPECT_THAT(test::names_in(path("new/parts")),
                 ElementsAre("m-00001-of-00003.gguf", "m-00002-of-00003.gguf", "m-00003-of-00003.gguf"));
     const auto merge = minfer({"merge", path("again.gguf"), path("new/parts/m-00001-of-00003.gguf")});
     ASSERT_EQ(merge.status, 0) << merge.err;
@@ -83,19 +76,19 @@ TEST_F(SplitMerge, ThereAndBackAgain) {
 TEST_F(SplitMerge, LimitsOnTensorsAndStems) {
     write_model(path("m.gguf"), 4);
     ASSERT_EQ(minfer({"split", path("m.gguf"), path("a"), "--split-max-tensors", "2", "--stem", "x"}).status, 0);
-    EXPECT_THAT(files_in(path("a")),
+    EXPECT_THAT(test::names_in(path("a")),
                 ElementsAre("x-00001-of-00003.gguf", "x-00002-of-00003.gguf", "x-00003-of-00003.gguf"));
     ASSERT_EQ(minfer({"split", path("m.gguf"), path("b"), "--split-max-tensors", "9", "--max-size", "128K"}).status, 0);
-    EXPECT_THAT(files_in(path("b")), SizeIs(3));
+    EXPECT_THAT(test::names_in(path("b")), SizeIs(3));
     fs::rename(path("m.gguf"), path(".gguf"));
     ASSERT_EQ(minfer({"split", path(".gguf"), path("c"), "--max-size", "128K"}).status, 0);
-    EXPECT_EQ(files_in(path("c"))[0], "model-00001-of-00003.gguf");
+    EXPECT_EQ(test::names_in(path("c"))[0], "model-00001-of-00003.gguf");
 }
 
 TEST_F(SplitMerge, ASinglePartIsAPlainFile) {
     write_model(path("m.gguf"), 2);
     ASSERT_EQ(minfer({"split", path("m.gguf"), path("out"), "--max-size", "1G"}).status, 0);
-    EXPECT_THAT(files_in(path("out")), ElementsAre("m.gguf"));
+    EXPECT_THAT(test::names_in(path("out")), ElementsAre("m.gguf"));
     EXPECT_EQ(test::read_file(path("out/m.gguf")), test::read_file(path("m.gguf")));
     for (const bool dry : {false, true}) {
         std::vector<std::string> words = {"split", path("m.gguf"), folder_.path().string(), "--max-size", "1G"};
@@ -113,7 +106,7 @@ TEST_F(SplitMerge, DryRunsWriteNothing) {
     EXPECT_FALSE(fs::exists(path("out")));
     const auto real = minfer({"split", path("m.gguf"), path("out"), "--max-size", "128K"});
     EXPECT_EQ(real.out, dry.out);
-    for (const std::string& name : files_in(path("out")))
+    for (const std::string& name : test::names_in(path("out")))
         EXPECT_THAT(dry.out, HasSubstr(fmt::format("({} bytes)", fs::file_size(path("out/" + name)))));
     const auto merge = minfer({"merge", path("w.gguf"), path("out/m-00001-of-00003.gguf"), "--dry-run"});
     EXPECT_EQ(merge.status, 0);
@@ -338,7 +331,7 @@ TEST_F(SplitMerge, KilledAtRandomMoments) {
     write_model(path("m.gguf"), 1000);  // 62.5 MiB
     fs::create_directory(path("whole"));
     ASSERT_EQ(minfer({"split", path("m.gguf"), path("whole"), "--max-size", "10M"}).status, 0);
-    ASSERT_THAT(files_in(path("whole")), SizeIs(7));
+    ASSERT_THAT(test::names_in(path("whole")), SizeIs(7));
     std::mt19937 random(7);
     int unfinished = 0;
     for (int round = 0; round < 20; ++round) {
@@ -358,12 +351,12 @@ TEST_F(SplitMerge, KilledAtRandomMoments) {
         waitpid(child, &status, 0);
         if (WIFSIGNALED(status)) {
             // The parts get their names when all are written: one that is there is whole.
-            const auto left = files_in(folder);
+            const auto left = test::names_in(folder);
             for (const std::string& name : left)
                 ASSERT_EQ(test::read_file(fs::path(folder) / name), test::read_file(fs::path(path("whole")) / name));
             unfinished += left.empty();
         } else {
-            ASSERT_THAT(files_in(folder), SizeIs(7)) << round;
+            ASSERT_THAT(test::names_in(folder), SizeIs(7)) << round;
         }
         fs::remove_all(folder);
     }
@@ -377,7 +370,7 @@ TEST_F(SplitMerge, AFullDisk) {
         GTEST_SKIP() << "only root can mount a small disk";
     test::write_file(path("disk/m-00001-of-00003.gguf"), "old");
     const auto done = minfer({"split", path("m.gguf"), path("disk"), "--max-size", "1M"});
-    const auto left = files_in(path("disk"));
+    const auto left = test::names_in(path("disk"));
     const std::string kept = test::read_file(path("disk/m-00001-of-00003.gguf"));
     umount(path("disk").c_str());
     EXPECT_EQ(done.status, 1);

@@ -22,16 +22,8 @@ std::vector<T> values(std::span<const std::byte> bytes) {
     return out;
 }
 
-std::string what(const std::function<void()>& action) {
-    try {
-        action();
-        return "";
-    } catch (const Error& e) {
-        return e.what();
-    }
-}
 std::string opening(const std::filesystem::path& path) {
-    return what([&] { Gguf::open(path.string()); });
+    return test::what<Error>([&] { Gguf::open(path.string()); });
 }
 
 class ReaderOfOracleFiles : public ::testing::Test {
@@ -200,15 +192,18 @@ TEST(Reader, SaysWhichKeyIsMissingOrOfAnotherKind) {
     EXPECT_EQ(g.get_or<float>("none", 2.5f), 2.5f);
     EXPECT_EQ(g.get_if<int>("none"), std::nullopt);
     const std::string start = path + ": key ";
-    EXPECT_EQ(what([&] { g.get<int>("none"); }), start + "'none': found no such key, expected one");
-    EXPECT_EQ(what([&] { g.get<uint16_t>("n"); }), start + "'n': found u32 70000, expected an integer from 0 to 65535");
-    EXPECT_EQ(what([&] { g.get<uint8_t>("i"); }), start + "'i': found i32 -1, expected an integer from 0 to 255");
-    EXPECT_EQ(what([&] { g.get_or<float>("n", 0); }), start + "'n': found u32 70000, expected an f32 or f64");
-    EXPECT_EQ(what([&] { g.get<bool>("n"); }), start + "'n': found u32 70000, expected a bool");
+    EXPECT_EQ(test::what<Error>([&] { g.get<int>("none"); }), start + "'none': found no such key, expected one");
+    EXPECT_EQ(test::what<Error>([&] { g.get<uint16_t>("n"); }),
+              start + "'n': found u32 70000, expected an integer from 0 to 65535");
+    EXPECT_EQ(test::what<Error>([&] { g.get<uint8_t>("i"); }),
+              start + "'i': found i32 -1, expected an integer from 0 to 255");
+    EXPECT_EQ(test::what<Error>([&] { g.get_or<float>("n", 0); }),
+              start + "'n': found u32 70000, expected an f32 or f64");
+    EXPECT_EQ(test::what<Error>([&] { g.get<bool>("n"); }), start + "'n': found u32 70000, expected a bool");
     EXPECT_EQ(
-        what([&] { g.get<std::vector<int>>("s"); }),
+        test::what<Error>([&] { g.get<std::vector<int>>("s"); }),
         start + "'s': found string 'text', expected an array, each item an integer from -2147483648 to 2147483647");
-    EXPECT_EQ(what([&] { g.tensor("t"); }), path + ": tensor 't': found no such tensor, expected one");
+    EXPECT_EQ(test::what<Error>([&] { g.tensor("t"); }), path + ": tensor 't': found no such tensor, expected one");
 }
 
 TEST(Reader, FilesThatAreNoFiles) {

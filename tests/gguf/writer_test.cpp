@@ -16,15 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string what(const std::function<void()>& action) {
-    try {
-        action();
-        return "";
-    } catch (const Error& e) {
-        return e.what();
-    }
-}
-
 std::vector<std::byte> pattern(uint64_t n, unsigned seed) {
     std::vector<std::byte> bytes(static_cast<size_t>(n));
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(uint8_t(i * 7 + i / 251 + seed));
@@ -50,13 +41,7 @@ void rewrite(const std::string& from, const std::string& to, const SplitLimits& 
 class WriterTest : public ::testing::Test {
   protected:
     std::string path(const std::string& name) const { return (folder_ / name).string(); }
-    std::vector<std::string> files() const {
-        std::vector<std::string> names;
-        for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
-            names.push_back(entry.path().filename().string());
-        std::ranges::sort(names);
-        return names;
-    }
+    std::vector<std::string> files() const { return test::names_in(folder_.path()); }
     test::TemporaryFolder folder_;
 };
 
@@ -132,7 +117,7 @@ TEST_F(WriterTest, TheOraclePackageReadsIt) {
 
 TEST_F(WriterTest, RefusesWhatNoReaderWouldTake) {
     Writer out(path("m.gguf"));
-    const auto adding = [&](TensorSpec spec) { return what([&] { out.add_tensor(std::move(spec)); }); };
+    const auto adding = [&](TensorSpec spec) { return test::what<Error>([&] { out.add_tensor(std::move(spec)); }); };
     EXPECT_EQ(adding({.name = "t", .ne = {32, 1, 1, 1}}), "");
     EXPECT_EQ(adding({.name = "t", .ne = {32, 1, 1, 1}}), "tensor 't': its name is there already");
     EXPECT_THAT(adding({.name = std::string(64, 'n')}), HasSubstr("a name of 64 bytes, expected 1 to 63"));
@@ -145,8 +130,9 @@ TEST_F(WriterTest, RefusesWhatNoReaderWouldTake) {
     EXPECT_THAT(adding({.name = "u", .ne = {uint64_t(1) << 40, uint64_t(1) << 40, 1, 1}}),
                 HasSubstr("tensor 'u': 2^63"));
     out.set("general.alignment", Value::scalar(uint32_t(24)));
-    EXPECT_THAT(what([&] { out.begin(); }), HasSubstr("'general.alignment' is u32 24, expected a u32 that is a power"));
-    EXPECT_THAT(what([&] { out.set("", Value::scalar(1)); }), HasSubstr("empty metadata key"));
+    EXPECT_THAT(test::what<Error>([&] { out.begin(); }),
+                HasSubstr("'general.alignment' is u32 24, expected a u32 that is a power"));
+    EXPECT_THAT(test::what<Error>([&] { out.set("", Value::scalar(1)); }), HasSubstr("empty metadata key"));
 }
 
 TEST_F(WriterTest, RefusesPayloadsOfAnotherSize) {
@@ -159,36 +145,38 @@ TEST_F(WriterTest, RefusesPayloadsOfAnotherSize) {
     };
     {
         Writer out = started();
-        EXPECT_THAT(what([&] { out.begin_tensor("b"); }), HasSubstr("tensor 'b' is out of turn, expected 'a'"));
+        EXPECT_THAT(test::what<Error>([&] { out.begin_tensor("b"); }),
+                    HasSubstr("tensor 'b' is out of turn, expected 'a'"));
     }
     {
         Writer out = started();
         out.begin_tensor("a");
         out.write(pattern(15, 0));
-        EXPECT_EQ(what([&] { out.begin_tensor("b"); }), "tensor 'a': 15 bytes, expected 16");
+        EXPECT_EQ(test::what<Error>([&] { out.begin_tensor("b"); }), "tensor 'a': 15 bytes, expected 16");
     }
     {
         Writer out = started();
         out.begin_tensor("a");
         out.write(pattern(10, 0));
-        EXPECT_EQ(what([&] { out.write(pattern(7, 0)); }), "tensor 'a': 17 bytes or more, expected 16");
+        EXPECT_EQ(test::what<Error>([&] { out.write(pattern(7, 0)); }), "tensor 'a': 17 bytes or more, expected 16");
     }
     {
         Writer out = started();
         out.begin_tensor("a");
         out.write(pattern(16, 0));
-        EXPECT_THAT(what([&] { out.commit(); }), HasSubstr("1 tensors were written, expected 2; the next is 'b'"));
+        EXPECT_THAT(test::what<Error>([&] { out.commit(); }),
+                    HasSubstr("1 tensors were written, expected 2; the next is 'b'"));
         out.begin_tensor("b");
-        EXPECT_THAT(what([&] { out.commit(); }), HasSubstr("tensor 'b': 0 bytes, expected 16"));
+        EXPECT_THAT(test::what<Error>([&] { out.commit(); }), HasSubstr("tensor 'b': 0 bytes, expected 16"));
     }
     {
         Writer out = started();
         out.begin_tensor("a");
         const Writer::Room room = out.reserve(16);
-        EXPECT_EQ(what([&] { out.fill(room, pattern(15, 0)); }), "15 bytes for the room of 16");
+        EXPECT_EQ(test::what<Error>([&] { out.fill(room, pattern(15, 0)); }), "15 bytes for the room of 16");
         out.begin_tensor("b");
         out.write(pattern(16, 0));
-        EXPECT_EQ(what([&] { out.commit(); }), "16 bytes were reserved and not filled");
+        EXPECT_EQ(test::what<Error>([&] { out.commit(); }), "16 bytes were reserved and not filled");
     }
     EXPECT_THAT(files(), ElementsAre());
 }
@@ -265,7 +253,7 @@ TEST_F(WriterTest, PartsMayHaveNoTensors) {
         Writer bad(path("bad.gguf"));
         for (const char* name : {"a", "b", "c"}) bad.add_tensor({.name = name, .ne = {9, 1, 1, 1}});
         bad.split(parts, n);
-        EXPECT_THAT(what([&] { bad.begin(); }), HasSubstr("bad.gguf: "));
+        EXPECT_THAT(test::what<Error>([&] { bad.begin(); }), HasSubstr("bad.gguf: "));
     }
 }
 
@@ -293,10 +281,10 @@ TEST(SplitAssignment, FillsPartsGreedily) {
     EXPECT_THAT(assign({.max_tensors = 4}), ElementsAre(0, 0, 0, 0, 1, 1));
     EXPECT_THAT(assign({.max_bytes = 192, .max_tensors = 2}), ElementsAre(0, 0, 1, 1, 2, 2));
     tensors[4].name = "output.weight";
-    EXPECT_EQ(what([&] { assign({.max_bytes = 159}); }),
+    EXPECT_EQ(test::what<Error>([&] { assign({.max_bytes = 159}); }),
               "GGUF split: tensor 'output.weight' is 160 bytes, larger than the 159-byte part cap — a tensor cannot be "
               "split across parts; raise --split-max-size (at least 160 bytes) or use a smaller-capable format");
-    EXPECT_NE(what([&] { assign({.max_bytes = 0}); }), "");
+    EXPECT_NE(test::what<Error>([&] { assign({.max_bytes = 0}); }), "");
 }
 
 TEST_F(WriterTest, RefusesToWriteOverItsSource) {
@@ -311,7 +299,9 @@ TEST_F(WriterTest, RefusesToWriteOverItsSource) {
     std::filesystem::create_symlink("m.gguf", path("link.gguf"));
     std::filesystem::create_hard_link(path("m.gguf"), path("hard.gguf"));
     for (const char* name : {"m.gguf", "link.gguf", "hard.gguf", "sub/../m.gguf"})
-        EXPECT_THAT(what([&] { rewrite(path("m.gguf"), path(name)); }), HasSubstr("is both input and output")) << name;
+        EXPECT_THAT(test::what<Error>([&] { rewrite(path("m.gguf"), path(name)); }),
+                    HasSubstr("is both input and output"))
+            << name;
     EXPECT_EQ(test::read_file(path("m.gguf")), before);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -56,6 +57,14 @@ void write_file(const fs::path& path, const std::string& bytes) {
     if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
 }
 
+std::vector<std::string> names_in(const fs::path& folder) {
+    std::vector<std::string> names;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+        names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+}
+
 TemporaryFolder::TemporaryFolder() {
     std::string name = (fs::temp_directory_path() / "minfer-test-XXXXXX").string();
     if (!mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed");
@@ -67,8 +76,12 @@ TemporaryFolder::~TemporaryFolder() {
     fs::remove_all(path_, ignored);
 }
 
-Finished run(const std::vector<std::string>& words, const std::string& input,
-             const std::vector<std::string>& environment) {
+namespace {
+
+// `printed` is called with the child's process once there is output, again and again.
+template <typename Printed>
+Finished run_child(const std::vector<std::string>& words, const std::string& input,
+                   const std::vector<std::string>& environment, Printed printed) {
     int in[2], out[2], err[2];
     if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) throw std::runtime_error("pipe failed");
     std::vector<std::string> variables;
@@ -108,6 +121,7 @@ Finished run(const std::vector<std::string>& words, const std::string& input,
             if (n == 0) open = false;
         };
         if (fds[0].revents) drain(out[0], result.out, open_out);
+        if (!result.out.empty()) printed(child);
         if (fds[1].revents) drain(err[0], result.err, open_err);
         if (fds[2].revents) {
             const size_t chunk = std::min<size_t>(input.size() - written, 4096);
@@ -123,6 +137,20 @@ Finished run(const std::vector<std::string>& words, const std::string& input,
     waitpid(child, &status, 0);
     result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return result;
+}
+
+}  // namespace
+
+Finished run(const std::vector<std::string>& words, const std::string& input,
+             const std::vector<std::string>& environment) {
+    return run_child(words, input, environment, [](pid_t) {});
+}
+
+Finished run_interrupted(const std::vector<std::string>& words, const std::string& input) {
+    bool sent = false;
+    return run_child(words, input, {}, [&](pid_t child) {
+        if (!std::exchange(sent, true)) kill(child, SIGINT);
+    });
 }
 
 }  // namespace minfer::test

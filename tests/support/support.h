@@ -20,6 +20,7 @@ bool in_ci();  // CI=true
 
 std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, const std::string& bytes);
+std::vector<std::string> names_in(const std::filesystem::path& folder);  // sorted
 
 // A folder under the system's temporary folder, removed with all in it at the end of the scope.
 class TemporaryFolder {
@@ -35,6 +36,17 @@ class TemporaryFolder {
     std::filesystem::path path_;
 };
 
+// The words of the exception of class E that `call` throws; "" where it throws none.
+template <typename E, typename Call>
+std::string what(Call call) {
+    try {
+        call();
+        return "";
+    } catch (const E& e) {
+        return e.what();
+    }
+}
+
 struct Finished {
     int status = 0;  // exit status, or 128 + the signal that ended it
     std::string out, err;
@@ -44,6 +56,9 @@ struct Finished {
 // process's own.
 Finished run(const std::vector<std::string>& words, const std::string& input = "",
              const std::vector<std::string>& environment = {});
+
+// The same, but the program gets one SIGINT when it has printed the first of its output.
+Finished run_interrupted(const std::vector<std::string>& words, const std::string& input = "");
 
 }  // namespace minfer::test
 
