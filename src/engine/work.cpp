@@ -32,6 +32,7 @@ Work work_of(const graph::Graph& graph, const graph::WeightTable& weights, const
                 multiply(node.inputs[0], node.shape.rows);
                 break;
             case Op::MatMulGroup:
+            case Op::MatMulSwiGlu:
                 for (size_t i = 1; i < node.inputs.size(); ++i)
                     multiply(node.inputs[i], graph[node.inputs[0]].shape.rows);
                 break;

@@ -96,6 +96,9 @@ NodeId Builder::matmul_group(std::string name, NodeId x, const std::vector<NodeI
     inputs.insert(inputs.end(), weights.begin(), weights.end());
     return add_node(Op::MatMulGroup, std::move(name), std::move(inputs));
 }
+NodeId Builder::matmul_swiglu(std::string name, NodeId x, NodeId gate, NodeId up) {
+    return add_node(Op::MatMulSwiGlu, std::move(name), {x, gate, up});
+}
 
 void Builder::output(NodeId id) {
     if (size_t(id) >= graph_.size() || graph_[id].dtype != DType::F32)

@@ -44,6 +44,7 @@ class Builder {
     NodeId swiglu(std::string name, NodeId gate, NodeId up);
     NodeId bias_rope(std::string name, NodeId x, NodeId bias, NodeId table, const RopeAttributes& attributes);
     NodeId matmul_group(std::string name, NodeId x, const std::vector<NodeId>& weights);
+    NodeId matmul_swiglu(std::string name, NodeId x, NodeId gate, NodeId up);
 
     // Marks a node whose values the caller reads after a run.
     void output(NodeId id);

@@ -32,6 +32,7 @@ std::string_view look(const Node& node) {
         case Op::SwiGlu:
         case Op::BiasRope:
         case Op::MatMulGroup:
+        case Op::MatMulSwiGlu:
             return "shape=box style=bold";
         default:
             return "shape=box";

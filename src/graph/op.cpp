@@ -40,6 +40,8 @@ std::string_view op_name(Op op) {
             return "bias_rope";
         case Op::MatMulGroup:
             return "matmul_group";
+        case Op::MatMulSwiGlu:
+            return "matmul_swiglu";
         case Op::Copy:
             return "copy";
     }

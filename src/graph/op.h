@@ -36,10 +36,11 @@ enum class Op : uint8_t {
     View,        // x -> its values from `offset` on, as another shape; no copy
 
     // Fused: made by runtime/fuse from chains of the above, with the same bits.
-    SwiGlu,       // gate, up of one shape -> silu(gate) * up
-    BiasRope,     // x, bias, table -> Rope(AddBias(x, bias), table)
-    MatMulGroup,  // x [n][n_in], w_0 ... w_k [n_out_i][n_in] -> [1][n * sum n_out_i]: the parts one after the other,
-                  // part i as [n][n_out_i]; Views take them out
+    SwiGlu,        // gate, up of one shape -> silu(gate) * up
+    BiasRope,      // x, bias, table -> Rope(AddBias(x, bias), table)
+    MatMulGroup,   // x [n][n_in], w_0 ... w_k [n_out_i][n_in] -> [1][n * sum n_out_i]: the parts one after the other,
+                   // part i as [n][n_out_i]; Views take them out
+    MatMulSwiGlu,  // x [n][n_in], gate, up [n_out][n_in] -> SwiGlu(MatMul(gate, x), MatMul(up, x)): [n][n_out]
 
     Copy,  // made by runtime/split: x, which another backend computed -> the same values on this node's backend
 };

@@ -156,6 +156,13 @@ Shape matmul_group(const Rule& rule) {
     return {1, rule.in(0).shape.rows * n_out};
 }
 
+Shape matmul_swiglu(const Rule& rule) {
+    rule.activation(0);
+    const Shape gate = matmul_part(rule, 1, 0), up = matmul_part(rule, 2, 0);
+    rule.require(gate == up, fmt::format("gate has {} rows, up {}", gate.dim, up.dim));
+    return gate;
+}
+
 }  // namespace
 
 OutputForm output_form(const Graph& graph, const Node& node) {
@@ -227,6 +234,9 @@ OutputForm output_form(const Graph& graph, const Node& node) {
         case Op::MatMulGroup:
             rule.arity(3, size_t(-1));
             return {matmul_group(rule)};
+        case Op::MatMulSwiGlu:
+            rule.arity(3, 3);
+            return {matmul_swiglu(rule)};
         case Op::Weight:
         case Op::Input:
             break;

@@ -3,11 +3,11 @@
 //   swiglu     Mul(Silu(gate), up)                             -> SwiGlu(gate, up)
 //   bias_rope  Rope(AddBias(x, bias), table)                   -> BiasRope(x, bias, table)
 //   qkv        the MatMuls of one x behind a StoreKv and its Attention's query -> MatMulGroup and three Views
-//   gate_up    the MatMuls of one x behind a SwiGlu, or its chain              -> MatMulGroup and two Views
+//   gate_up    SwiGlu(MatMul(gate, x), MatMul(up, x))          -> MatMulSwiGlu(x, gate, up)
 //
 // A chain is replaced where its inner values have no other use, all of it is on one backend, and that backend supports
-// both the pattern and the new node. The groups are for decode alone, of one token: then the parts, one after the
-// other, are what one pass over all their rows writes.
+// both the pattern and the new node. Patterns are looked for in this order, so gate_up finds nothing where swiglu is
+// off.
 #pragma once
 
 #include <span>

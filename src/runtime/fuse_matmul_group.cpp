@@ -1,9 +1,6 @@
-// MatMul(w_0, x), MatMul(w_1, x), ... -> MatMulGroup(x, w_0, w_1, ...) and a View a part, for one token. An output of a
-// matmul is a chain of its own, so the parts have the bits of the separate ones; x is read, and rounded to integers,
-// once.
-//
-//   qkv      the projections behind one Attention: its query, and its StoreKv's key and value
-//   gate_up  the projections behind one SwiGLU, fused or Mul(Silu(gate), up)
+// MatMul(w_0, x), MatMul(w_1, x), ... -> MatMulGroup(x, w_0, w_1, ...) and a View a part, for the projections behind
+// one Attention: its query, and its StoreKv's key and value. An output of a matmul is a chain of its own, so the parts
+// have the bits of the separate ones; x is read, and rounded to integers, once.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -37,9 +34,8 @@ std::optional<NodeId> projection(const FusionSite& site, NodeId id) {
     }
 }
 
-// The match of these matmuls, where they are different ones of one x of one token.
-std::optional<Match> group(const FusionSite& site, const std::vector<std::optional<NodeId>>& parts,
-                           const char* suffix) {
+// The match of these matmuls, where they are different ones of one x.
+std::optional<Match> group(const FusionSite& site, const std::vector<std::optional<NodeId>>& parts) {
     Match match;
     std::vector<NodeId> matmuls;
     for (std::optional<NodeId> part : parts) {
@@ -47,8 +43,7 @@ std::optional<Match> group(const FusionSite& site, const std::vector<std::option
         matmuls.push_back(*part);
     }
     const NodeId x = site.graph[matmuls[0]].inputs[1];
-    if (site.graph[x].shape.rows != 1) return std::nullopt;
-    match.fused = {Op::MatMulGroup, {x}, {}, {}, {}, site.graph[matmuls[0]].name + suffix};
+    match.fused = {Op::MatMulGroup, {x}, {}, {}, {}, site.graph[matmuls[0]].name + "+k+v"};
     size_t offset = 0;
     for (NodeId matmul : matmuls) {
         const Node& node = site.graph[matmul];
@@ -68,26 +63,8 @@ std::vector<Match> find_qkv(const FusionSite& site) {
     for (const Node& node : site.graph.nodes()) {
         if (node.op != Op::Attention) continue;
         const Node& stored = site.graph[node.inputs[1]];
-        if (auto match = group(site,
-                               {projection(site, node.inputs[0]), projection(site, stored.inputs[0]),
-                                projection(site, stored.inputs[1])},
-                               "+k+v"))
-            matches.push_back(*std::move(match));
-    }
-    return matches;
-}
-
-std::vector<Match> find_gate_up(const FusionSite& site) {
-    const auto matmul = [&](NodeId id) { return site.graph[id].op == Op::MatMul ? std::optional(id) : std::nullopt; };
-    std::vector<Match> matches;
-    for (const Node& node : site.graph.nodes()) {
-        if (node.op != Op::SwiGlu && node.op != Op::Mul) continue;
-        NodeId gate = node.inputs[0];
-        if (node.op == Op::Mul) {
-            if (site.graph[gate].op != Op::Silu) continue;
-            gate = site.graph[gate].inputs[0];
-        }
-        if (auto match = group(site, {matmul(gate), matmul(node.inputs[1])}, "+up"))
+        if (auto match = group(site, {projection(site, node.inputs[0]), projection(site, stored.inputs[0]),
+                                      projection(site, stored.inputs[1])}))
             matches.push_back(*std::move(match));
     }
     return matches;

@@ -62,6 +62,7 @@ TEST_F(BuilderTest, ShapesFollowFromTheInputs) {
     Builder& b = s.b;
     const NodeId wide = b.matmul("wide", b.weight(wide_), s.x);
     const NodeId group = b.matmul_group("group", s.x, {b.weight(wide_), b.weight(square_)});
+    const NodeId product = b.matmul_swiglu("product", s.x, b.weight(wide_), b.weight(wide_));
     const NodeId part = b.view("part", group, 5 * 64, {5, 24});
     const NodeId stored = b.store_kv("store", s.x, s.x, b.kv_cells(), 3);
     const NodeId attended = b.attention("attended", s.x, stored, b.cell_map(), {3, 3, 3, 8, 1.0f});
@@ -72,6 +73,7 @@ TEST_F(BuilderTest, ShapesFollowFromTheInputs) {
     EXPECT_EQ(g[s.table].shape, (Shape{5, 8}));
     EXPECT_EQ(g[wide].shape, (Shape{5, 64}));
     EXPECT_EQ(g[group].shape, (Shape{1, 5 * 88}));
+    EXPECT_EQ(g[product].shape, (Shape{5, 64}));
     EXPECT_EQ(g[part].shape, (Shape{5, 24}));
     EXPECT_EQ(g[stored].dtype, DType::Effect);
     EXPECT_EQ(g.n_bytes(stored), 0u);
@@ -102,6 +104,8 @@ TEST_F(BuilderTest, MatMulNamesBothShapes) {
     expect_refused([&](Start& s) { s.b.matmul_group("m", s.x, {s.b.weight(square_)}); }, HasSubstr("expected 3 to"));
     expect_refused([&](Start& s) { s.b.matmul_group("m", s.x, {s.b.weight(square_), s.b.weight(head_norm_)}); },
                    HasSubstr("those of the weight 8"));
+    expect_refused([&](Start& s) { s.b.matmul_swiglu("m", s.x, s.b.weight(wide_), s.b.weight(square_)); },
+                   HasSubstr("gate has 64 rows, up 24"));
 }
 
 TEST_F(BuilderTest, NormsAndBiases) {

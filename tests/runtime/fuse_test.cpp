@@ -47,41 +47,40 @@ TinyShape qwen2() {
     return shape;
 }
 
-TEST(Fuse, EveryPatternInADecodeStep) {
-    const Graph graph = fused(TinyModel(qwen2(), 1), 1, {});
-    EXPECT_EQ(count(graph, Op::SwiGlu), 2u);
-    EXPECT_EQ(count(graph, Op::Silu), 0u);
-    EXPECT_EQ(count(graph, Op::Mul), 0u);
-    EXPECT_EQ(count(graph, Op::BiasRope), 4u);  // q and k of two layers
-    EXPECT_EQ(count(graph, Op::AddBias), 2u);   // v's
-    EXPECT_EQ(count(graph, Op::MatMulGroup), 4u);
-    EXPECT_EQ(count(graph, Op::MatMul), 5u);  // attn_output and down of two layers, logits
-    EXPECT_EQ(count(graph, Op::View), 10u);
-}
-
-TEST(Fuse, GroupsAreForOneToken) {
-    const Graph graph = fused(TinyModel(qwen2(), 1), 2, {});
-    EXPECT_EQ(count(graph, Op::MatMulGroup), 0u);
-    EXPECT_EQ(count(graph, Op::SwiGlu), 2u);
-    EXPECT_EQ(count(graph, Op::BiasRope), 4u);
+TEST(Fuse, EveryPatternInADecodeStepAndInAPrompt) {
+    for (const size_t n_token : {1, 2}) {
+        const Graph graph = fused(TinyModel(qwen2(), 1), n_token, {});
+        EXPECT_EQ(count(graph, Op::MatMulSwiGlu), 2u);
+        EXPECT_EQ(count(graph, Op::SwiGlu), 0u);
+        EXPECT_EQ(count(graph, Op::Silu), 0u);
+        EXPECT_EQ(count(graph, Op::Mul), 0u);
+        EXPECT_EQ(count(graph, Op::BiasRope), 4u);  // q and k of two layers
+        EXPECT_EQ(count(graph, Op::AddBias), 2u);   // v's
+        EXPECT_EQ(count(graph, Op::MatMulGroup), 2u);
+        EXPECT_EQ(count(graph, Op::MatMul), 5u);  // attn_output and down of two layers, logits
+        EXPECT_EQ(count(graph, Op::View), 6u);
+    }
 }
 
 TEST(Fuse, EachPatternHasASwitch) {
     const TinyModel model(qwen2(), 1);
-    EXPECT_EQ(count(fused(model, 1, {.swiglu = false}), Op::SwiGlu), 0u);
-    EXPECT_EQ(count(fused(model, 1, {.swiglu = false}), Op::MatMulGroup), 4u);  // gate and up behind the chain too
+    EXPECT_EQ(count(fused(model, 1, {.swiglu = false}), Op::Mul), 2u);
+    EXPECT_EQ(count(fused(model, 1, {.swiglu = false}), Op::MatMulSwiGlu), 0u);  // it is made of a SwiGlu
     EXPECT_EQ(count(fused(model, 1, {.bias_rope = false}), Op::BiasRope), 0u);
-    EXPECT_EQ(count(fused(model, 1, {.bias_rope = false}), Op::MatMulGroup), 4u);
-    EXPECT_EQ(count(fused(model, 1, {.qkv = false}), Op::MatMulGroup), 2u);
-    EXPECT_EQ(count(fused(model, 1, {.gate_up = false}), Op::MatMulGroup), 2u);
+    EXPECT_EQ(count(fused(model, 1, {.bias_rope = false}), Op::MatMulGroup), 2u);
+    EXPECT_EQ(count(fused(model, 1, {.qkv = false}), Op::MatMulGroup), 0u);
+    EXPECT_EQ(count(fused(model, 1, {.gate_up = false}), Op::SwiGlu), 2u);
+    EXPECT_EQ(count(fused(model, 1, {.gate_up = false}), Op::MatMulSwiGlu), 0u);
     const Graph plain = model.build(model.params(1, 1));
     EXPECT_EQ(fused(model, 1, kNone).size(), plain.size());
 }
 
 TEST(Fuse, TheBackendDecides) {
     const TinyModel model(qwen2(), 1);
-    EXPECT_EQ(count(fused(model, 1, {}, {.refused_fusions = {Fusion::Qkv}}), Op::MatMulGroup), 2u);
-    EXPECT_EQ(count(fused(model, 1, {}, {.refused_fusions = {Fusion::SwiGlu}}), Op::SwiGlu), 0u);
+    EXPECT_EQ(count(fused(model, 1, {}, {.refused_fusions = {Fusion::Qkv}}), Op::MatMulGroup), 0u);
+    EXPECT_EQ(count(fused(model, 1, {}, {.refused_fusions = {Fusion::SwiGlu}}), Op::Mul), 2u);
+    EXPECT_EQ(count(fused(model, 1, {}, {.refused_fusions = {Fusion::GateUp}}), Op::SwiGlu), 2u);
+    EXPECT_EQ(count(fused(model, 1, {}, {.refused = {Op::MatMulSwiGlu}}), Op::SwiGlu), 2u);
     EXPECT_EQ(count(fused(model, 1, {}, {.refused = {Op::MatMulGroup}}), Op::MatMulGroup), 0u);
     EXPECT_EQ(count(fused(model, 1, {}, {.refused = {Op::BiasRope}}), Op::AddBias), 6u);
 }
@@ -90,7 +89,7 @@ TEST(Fuse, NormsOfHeadsDoNotHideTheProjections) {
     TinyShape shape;
     shape.qk_norm = true;
     const Graph graph = fused(TinyModel(shape, 1), 1, {});
-    EXPECT_EQ(count(graph, Op::MatMulGroup), 4u);
+    EXPECT_EQ(count(graph, Op::MatMulGroup), 2u);
     EXPECT_EQ(count(graph, Op::Rope), 4u);
 }
 
@@ -121,7 +120,8 @@ TEST(Fuse, AChainAcrossBackendsStays) {
     const std::vector<backend::Backend*> backends = {&first, &second};
     const kv::Layout layout = model.layout(16);
     const Graph graph = model.build(model.params(1, 1));
-    EXPECT_EQ(count(fuse(graph, assign(graph, backends, layout), backends, layout, {}).graph, Op::SwiGlu), 0u);
+    const Graph out = fuse(graph, assign(graph, backends, layout), backends, layout, {}).graph;
+    EXPECT_EQ(count(out, Op::SwiGlu) + count(out, Op::MatMulSwiGlu), 0u);
 }
 
 TEST(Fuse, AGroupAcrossBackendsStays) {
@@ -133,7 +133,30 @@ TEST(Fuse, AGroupAcrossBackendsStays) {
     Assignment assignment = assign(graph, backends, layout);
     for (size_t i = 0; i < graph.size(); ++i)
         if (graph.nodes()[i].name == "blk.0.k" || graph.nodes()[i].name == "blk.1.up") assignment[i] = 1;
-    EXPECT_EQ(count(fuse(graph, assignment, backends, layout, {}).graph, Op::MatMulGroup), 2u);
+    const Graph out = fuse(graph, assignment, backends, layout, {}).graph;
+    EXPECT_EQ(count(out, Op::MatMulGroup), 1u);
+    EXPECT_EQ(count(out, Op::MatMulSwiGlu), 1u);
+}
+
+TEST(Fuse, FactorsWithAnotherReaderOrOfTwoInputsStay) {
+    const TinyModel model({}, 1);
+    graph::Builder b(model.weights(), model.params(2, 0));
+    const NodeId table = b.weight(graph::WeightId(0));  // [n_vocab][dim]: a matrix as good as any
+    const NodeId x = b.get_rows("x", table, b.token_ids());
+    const NodeId read_twice = b.matmul("read_twice", table, x);
+    b.output(b.swiglu("first", read_twice, b.matmul("up", table, x)));
+    b.output(read_twice);
+    const NodeId other = b.silu("other", x);
+    b.output(b.swiglu("second", b.matmul("of_x", table, x), b.matmul("of_other", table, other)));
+    b.output(b.swiglu("third", b.matmul("gate", table, x), b.matmul("another_up", table, x)));
+    const Graph graph = std::move(b).finish();
+    InterpreterBackend cpu("cpu");
+    const std::vector<backend::Backend*> backends = {&cpu};
+    const kv::Layout layout = model.layout(16);
+    const Graph out = fuse(graph, assign(graph, backends, layout), backends, layout, {}).graph;
+    EXPECT_EQ(count(out, Op::SwiGlu), 2u);
+    EXPECT_EQ(count(out, Op::MatMulSwiGlu), 1u);
+    EXPECT_EQ(out[out.outputs()[3]].op, Op::MatMulSwiGlu);
 }
 
 TEST(Fuse, ListsOfNames) {

@@ -182,6 +182,13 @@ void Interpreter::run(NodeId id, const Node& node) {
             }
             return;
         }
+        case Op::MatMulSwiGlu: {
+            std::vector<float> gate(out.size()), up(out.size());
+            matmul(in(node, 1), in(node, 0), graph_[node.inputs[1]].shape.dim, gate);
+            matmul(in(node, 2), in(node, 0), graph_[node.inputs[2]].shape.dim, up);
+            for (size_t i = 0; i < out.size(); ++i) out[i] = silu(gate[i]) * up[i];
+            return;
+        }
         case Op::AddBias:
             for (size_t i = 0; i < out.size(); ++i) out[i] = in(node, 0)[i] + in(node, 1)[i % dim];
             return;

@@ -234,7 +234,7 @@ TEST(Scheduler, DotShowsBackendsAndFusedNodes) {
     Scheduler scheduler({&gpu, &cpu}, model.weights(), model.layout(kCells),
                         [&](const GraphParams& params) { return model.build(params); });
     const std::string dot = scheduler.to_dot(model.params(1, 1));
-    EXPECT_THAT(dot, HasSubstr("label=\"swiglu\\nblk.0.gated\\nf32 [1][48]\\ngpu at "));
+    EXPECT_THAT(dot, HasSubstr("label=\"matmul_swiglu\\nblk.0.gated\\nf32 [1][48]\\ngpu at "));
     EXPECT_THAT(dot, HasSubstr("label=\"rms_norm\\nblk.0.attn_norm\\nf32 [1][32]\\ncpu at "));
     EXPECT_THAT(dot, HasSubstr("label=\"matmul_group\\nblk.0.q+k+v\\nf32 [1][64]\\ngpu at "));
     EXPECT_THAT(dot, HasSubstr("label=\"copy\\nblk.0.attn_norm\\nf32 [1][32]\\ngpu at "));

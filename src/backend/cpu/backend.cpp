@@ -84,6 +84,8 @@ bool CpuBackend::supports_op(const Graph& graph, NodeId id, kv::CellType cells) 
         case Op::GetRows:
         case Op::MatMul:
             return is_matrix(in(0));
+        case Op::MatMulSwiGlu:
+            return is_matrix(in(1)) && is_matrix(in(2));
         case Op::MatMulGroup:
             return node.inputs.size() - 1 <= kMaxTargets && std::all_of(node.inputs.begin() + 1, node.inputs.end(),
                                                                         [&](NodeId w) { return is_matrix(graph[w]); });
@@ -143,7 +145,7 @@ void CpuBackend::repack_matrices(const Graph& graph, std::span<const NodeId> nod
     std::vector<Weights*> matrices;
     for (NodeId id : nodes) {
         const Node& node = graph[id];
-        if (node.op != Op::MatMul && node.op != Op::MatMulGroup) continue;
+        if (node.op != Op::MatMul && node.op != Op::MatMulGroup && node.op != Op::MatMulSwiGlu) continue;
         for (NodeId input : node.inputs) {
             if (graph[input].op != Op::Weight) continue;
             const WeightId weight_id = graph[input].as<graph::WeightAttributes>().id;

@@ -24,9 +24,15 @@ struct MatmulTarget {
 };
 
 // The same bits as matmul() for each target in turn, with x rounded to integers once and one parallel region: Q, K and
-// V of one token, or gate and up. All targets have one n_in; their types may differ. At most kMaxTargets.
+// V. All targets have one n_in; their types may differ. At most kMaxTargets.
 inline constexpr size_t kMaxTargets = 4;
 void matmul_shared(const Kernels& kernels, ThreadPool& pool, std::span<const MatmulTarget> targets,
                    std::span<const float> x, Scratch& scratch);
+
+// out [n_token][n_out] = silu(x gate^T) * (x up^T), with the bits of two matmul() and swiglu(). A thread takes the
+// product of what it has just computed, so the two factors, each as large as `out`, are never in memory. The types may
+// differ.
+void matmul_swiglu(const Kernels& kernels, ThreadPool& pool, const Weights& gate, const Weights& up,
+                   std::span<const float> x, std::span<float> out, Scratch& scratch);
 
 }  // namespace minfer::cpu

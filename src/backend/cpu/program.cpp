@@ -93,6 +93,8 @@ void CpuProgram::run(const Step& step, const Context& context) {
             return silu(kernels, pool, in(0), out);
         case Op::SwiGlu:
             return swiglu(kernels, pool, in(0), in(1), out);
+        case Op::MatMulSwiGlu:
+            return matmul_swiglu(kernels, pool, weight(1), weight(2), in(0), out, backend_.scratch());
         case Op::RopeTable:
             return rope_table(step, context);
         case Op::Rope:

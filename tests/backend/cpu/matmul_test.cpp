@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "backend/cpu/matmul_reference.h"
+#include "backend/cpu/swiglu.h"
 #include "base/error.h"
 #include "random_weights.h"
 #include "repacked.h"
@@ -180,6 +181,36 @@ TEST_P(EachKernels, MatmulSharedEqualsMatmulOfEach) {
     }
 }
 
+// Of one type and of two; tokens around those that are taken at once, rows around panels.
+TEST_P(EachKernels, MatmulSwiGluEqualsTheTwoMatmulsAndSwiGlu) {
+    const auto check = [&](gguf::TensorType gate_type, gguf::TensorType up_type, size_t n_out, size_t n_token) {
+        const size_t n_in = 256;
+        const RandomWeights gate(gate_type, n_out, n_in, 1), up(up_type, n_out, n_in, 2);
+        const std::vector<float> x = activations(n_token, n_in, n_token);
+        ThreadPool pool(3);
+        std::vector<float> expected(n_token * n_out);
+        swiglu(kernels(), pool, run(kernels(), 1, gate.weights(), x), run(kernels(), 1, up.weights(), x), expected);
+        const Repacked compact_gate(gate.weights()), compact_up(up.weights());
+        Scratch scratch;
+        for (const auto& [g, u] :
+             {std::pair(gate.weights(), up.weights()), std::pair(compact_gate.weights(), compact_up.weights()),
+              std::pair(compact_gate.weights(), up.weights())}) {
+            const Guarded<float> out(expected.size());
+            matmul_swiglu(kernels(), pool, g, u, Guarded<float>(std::span<const float>(x)).span(), out.span(), scratch);
+            EXPECT_EQ(bits(out.span()), bits(expected)) << gguf::type_name(gate_type) << " " << gguf::type_name(up_type)
+                                                        << " " << n_out << " rows, tokens " << n_token;
+        }
+    };
+    for (const size_t n_out : {1, 16, 45})
+        for (const size_t n_token : {1, 3, 17, 95, 96, 97, 210})
+            check(gguf::TensorType::Q4_0, gguf::TensorType::Q4_0, n_out, n_token);
+    for (const size_t n_token : {1, 40}) {
+        check(gguf::TensorType::Q4_K, gguf::TensorType::Q8_0, 40, n_token);
+        check(gguf::TensorType::F16, gguf::TensorType::Q6_K, 40, n_token);
+    }
+    for (const size_t n_token : {1, 600}) check(gguf::TensorType::Q5_K, gguf::TensorType::Q5_K, 700, n_token);
+}
+
 TEST_P(EachKernels, MatmulAllocatesOnlyForALargerCall) {
     const RandomWeights w(gguf::TensorType::Q4_0, 64, 64, 1);
     const std::vector<float> x = activations(8, 64, 1);
@@ -259,6 +290,9 @@ TEST(Matmul, RefusesSizesThatDoNotFit) {
     q1.type = gguf::TensorType::Q8_1;
     EXPECT_THROW(matmul(k, pool, q1, x, out, scratch), UnsupportedError);
     matmul(k, pool, w.weights(), {}, {}, scratch);  // no tokens, no work
+    const RandomWeights wider(gguf::TensorType::Q4_0, 17, 64, 1);
+    EXPECT_THROW(matmul_swiglu(k, pool, w.weights(), wider.weights(), x, out, scratch), ShapeError);
+    matmul_swiglu(k, pool, w.weights(), w.weights(), {}, {}, scratch);
 }
 
 MINFER_EACH_KERNELS();
