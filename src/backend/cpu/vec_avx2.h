@@ -252,13 +252,6 @@ inline void store_low_words(VecI a, void* p) {
     _mm_storeu_si128(q, low_words(a.low));
     _mm_storeu_si128(q + 1, low_words(a.high));
 }
-inline Vec load_rows_f16(const uint8_t* p, size_t stride) {
-    const __m128i a =
-        _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i*)p), _mm_loadl_epi64((const __m128i*)(p + 4 * stride)));
-    const __m128i b = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i*)(p + 8 * stride)),
-                                         _mm_loadl_epi64((const __m128i*)(p + 12 * stride)));
-    return {_mm256_cvtph_ps(a), _mm256_cvtph_ps(b)};
-}
 inline void store_halves(Vec x, void* p) {
     auto* halves = static_cast<__m128i*>(p);
     _mm_storeu_si128(halves, _mm256_cvtps_ph(x.low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

@@ -199,14 +199,6 @@ inline VecI load_words(const void* p) {
 inline void store_low_words(VecI a, void* p) {
     _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a.v));
 }
-// Quarter i: the 4 halves at p + 4 i * stride, as floats.
-inline Vec load_rows_f16(const uint8_t* p, size_t stride) {
-    const __m128i a =
-        _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i*)p), _mm_loadl_epi64((const __m128i*)(p + 4 * stride)));
-    const __m128i b = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i*)(p + 8 * stride)),
-                                         _mm_loadl_epi64((const __m128i*)(p + 12 * stride)));
-    return {_mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1))};
-}
 // 16 halves, side by side.
 inline void store_halves(Vec x, void* p) {
     _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

@@ -276,10 +276,6 @@ inline VecI load_words(const void* p) {
     return {{(uint8x16_t)vmovl_u16(load_four_words(from)), (uint8x16_t)vmovl_u16(load_four_words(from + 8)),
              (uint8x16_t)vmovl_u16(load_four_words(from + 16)), (uint8x16_t)vmovl_u16(load_four_words(from + 24))}};
 }
-inline Vec load_rows_f16(const uint8_t* p, size_t stride) {
-    return {{from_halves(load_four_words(p)), from_halves(load_four_words(p + 4 * stride)),
-             from_halves(load_four_words(p + 8 * stride)), from_halves(load_four_words(p + 12 * stride))}};
-}
 inline void store_four_words(uint16x4_t x, void* p, size_t i) {
     vst1_u8(static_cast<uint8_t*>(p) + 8 * i, (uint8x8_t)x);
 }
