@@ -88,10 +88,7 @@ inline TileResult softmax_of_tile(float* scores, size_t n_key, float scale) {
         store(s, scores + i);
         largest = max(keep_first(s, n_key - i, all(-__builtin_inff())), largest);  // a NaN score is passed over
     }
-    alignas(64) float lanes[16];
-    store(largest, lanes);
-    float tile_max = lanes[0];
-    for (int i = 1; i < 16; ++i) tile_max = lanes[i] > tile_max ? lanes[i] : tile_max;
+    const float tile_max = max_lane(largest);
     Vec sum = zero();
     for (size_t i = 0; i < n_key; i += 16) {
         const Vec e = keep_first(exp(load(scores + i) - all(tile_max)), n_key - i, zero());

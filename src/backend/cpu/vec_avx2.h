@@ -57,6 +57,23 @@ inline Vec negate(Vec a) {
     return {_mm256_xor_ps(a.low, sign), _mm256_xor_ps(a.high, sign)};
 }
 inline Vec max(Vec a, Vec b) { return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)}; }
+inline float max_lane(Vec x) {
+    const __m256 a = _mm256_max_ps(x.low, x.high);
+    const __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    const __m128 c = _mm_max_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_max_ss(c, _mm_movehdup_ps(c)));
+}
+// By two factors, for the power may not be a float. The first product is exact for |x| near 1 and |n| < 252.
+inline __m256 power_of_two(__m256i n) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
+}
+inline __m256 times_power_of_two(__m256 x, __m256 n) {
+    const __m256i i = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(i, 1);
+    return _mm256_mul_ps(_mm256_mul_ps(x, power_of_two(_mm256_sub_epi32(i, half))), power_of_two(half));
+}
+inline Vec times_power_of_two(Vec x, Vec n) {
+    return {times_power_of_two(x.low, n.low), times_power_of_two(x.high, n.high)};
+}
 inline float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 
 inline float tree(Vec x) {

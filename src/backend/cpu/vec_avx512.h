@@ -41,6 +41,10 @@ inline Vec fnma(Vec a, Vec b, Vec c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)};
 inline Vec negate(Vec a) { return {_mm512_xor_ps(a.v, _mm512_set1_ps(-0.0f))}; }
 // a > b ? a : b, lane by lane: b where either is NaN.
 inline Vec max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
+// The largest lane, where none is NaN.
+inline float max_lane(Vec x) { return _mm512_reduce_max_ps(x.v); }
+// x * 2^n, rounded once; n is an integer.
+inline Vec times_power_of_two(Vec x, Vec n) { return {_mm512_scalef_ps(x.v, n.v)}; }
 inline float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 
 // The tree of docs/numerics.md: i + 8, i + 4, i + 2, i + 1.

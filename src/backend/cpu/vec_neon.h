@@ -97,6 +97,14 @@ inline Vec select_less(Vec x, Vec y, Vec a, Vec b) {
     return {{vbslq_f32((uint32x4_t)less.q[0], a.q[0], b.q[0]), vbslq_f32((uint32x4_t)less.q[1], a.q[1], b.q[1]),
              vbslq_f32((uint32x4_t)less.q[2], a.q[2], b.q[2]), vbslq_f32((uint32x4_t)less.q[3], a.q[3], b.q[3])}};
 }
+inline float max_lane(Vec x) { return vmaxvq_f32(vmaxq_f32(vmaxq_f32(x.q[0], x.q[1]), vmaxq_f32(x.q[2], x.q[3]))); }
+// By two factors, for the power may not be a float. The first product is exact for |x| near 1 and |n| < 252.
+inline float32x4_t power_of_two(int32x4_t n) { return (float32x4_t)vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23); }
+inline float32x4_t times_power_of_two(float32x4_t x, float32x4_t n) {
+    const int32x4_t i = vcvtnq_s32_f32(n), half = vshrq_n_s32(i, 1);
+    return vmulq_f32(vmulq_f32(x, power_of_two(vsubq_s32(i, half))), power_of_two(half));
+}
+inline Vec times_power_of_two(Vec x, Vec n) { return MINFER_EACH_2(times_power_of_two, x, n); }
 inline float square_root(float x) { return vget_lane_f32(vsqrt_f32(vdup_n_f32(x)), 0); }
 
 // The tree's first two steps; the other two are inside a register.

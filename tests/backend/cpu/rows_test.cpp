@@ -1,4 +1,6 @@
 // The operators on rows: RMS norm, sums, SwiGLU, and activations to integers.
+#include <bit>
+#include <cmath>
 #include <limits>
 
 #include "backend/cpu/add.h"
@@ -104,6 +106,20 @@ TEST_P(EachKernels, ElementwiseOperatorsHaveTheBitsOfTheReference) {
             swiglu(kernels(), pool, a.span(), b.span(), a.span());
             EXPECT_EQ(bits(a.span()), bits(expected)) << n;
         }
+}
+
+// A float in 2,039 of all there are: exp of every size of number, down to results that are subnormal.
+TEST_P(EachKernels, SiluOfFloatsOfEverySize) {
+    std::vector<float> x;
+    for (uint64_t u = 0; u < uint64_t(1) << 32; u += 2039) x.push_back(std::bit_cast<float>(uint32_t(u)));
+    ThreadPool pool(2);
+    std::vector<float> expected(x.size()), out(x.size());
+    silu(scalar_kernels(), pool, x, expected);
+    silu(kernels(), pool, x, out);
+    for (size_t i = 0; i < x.size(); ++i) {
+        if (std::isnan(expected[i]) && std::isnan(out[i])) continue;
+        ASSERT_EQ(std::bit_cast<uint32_t>(out[i]), std::bit_cast<uint32_t>(expected[i])) << x[i];
+    }
 }
 
 TEST_P(EachKernels, ElementwiseOperatorsDoNotDependOnThreads) {
