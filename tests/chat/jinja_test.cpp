@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -128,6 +129,54 @@ TEST(JinjaSandbox, StopsWhatGrowsTooLarge) {
     RenderOptions options;
     options.limits.output = 1000;
     EXPECT_EQ(failure("{% for i in range(999) %}abc{% endfor %}", options), "OutputLimit");
+}
+
+// What one call does with a long text counts for as much as it takes, wherever the text stands in it.
+TEST(JinjaSandbox, CountsCallsByWhatTheyWalkOver) {
+    RenderOptions options;
+    options.limits.steps = 1'000'000;
+    for (const char* each :
+         {"l.find('b')", "l.count('b')", "l.rfind('b')", "l.startswith('b')", "'b'.join([l])", "'b'.find(l)",
+          "'b' is in(l)", "'b'|default(l)", "[l].count(l ~ 'a')", "['b']|select('in', l)|list", "u[1000000]",
+          "n.count(1)", "range(100000).index(99999)", "[l, l ~ 'a']|sort"})
+        EXPECT_EQ(failure("{% set l = 'a' * 3000000 %}{% set u = 'é' * 1500000 %}{% set n = [0] * 1000000 %}"
+                          "{% for i in range(100) %}{% set x = " +
+                              std::string(each) + " %}{% endfor %}",
+                          options),
+                  "StepLimit")
+            << each;
+}
+
+TEST(JinjaSandbox, BoundsTheItemsOfWhatSplits) {
+    for (const char* each : {"split()", "split('b')", "rsplit()", "rsplit('b')", "rsplit(none, 1)", "splitlines()"})
+        EXPECT_EQ(failure("{% set x = ('a b\n' * 5000000)." + std::string(each) + " %}"), "OutputLimit") << each;
+}
+
+// None of these takes a time that grows with the square of the text: each took minutes when it did.
+TEST(JinjaSandbox, WalksOverLongTextsOnce) {
+    const auto start = std::chrono::steady_clock::now();
+    for (const char* each :
+         {"('a' * 2000000)|wordwrap(1)", "(' ' * 2000000)|wordwrap(5)", "(('\xa0' * 1000000) ~ 'x')|wordwrap(1)",
+          "('a' * 2000000).find('a' * 1000000 ~ 'b')", "('a' * 2000000).rfind('b' ~ 'a' * 1000000)",
+          "('a' * 2000000).count('a' * 1000000 ~ 'b')", "('a' * 2000000)|replace('a' * 1000000 ~ 'b', 'c')",
+          "('a' * 2000000).split('a' * 1000000 ~ 'b')|length", "('a' * 1000000 ~ 'b') in ('a' * 2000000)",
+          "('ab' * 1000000).rfind('ab' * 500000 ~ 'b')", "('ab' * 1000000).rsplit('ab' * 500000 ~ 'b')|length",
+          "('a ' * 1000000).rsplit(none, 500000)|length", "('(' * 3000000 ~ 'http://x')|urlize",
+          "('http://x' ~ ')' * 3000000)|urlize", "('http://x' ~ '(' * 1500000 ~ 'y' ~ ')' * 1500000)|urlize",
+          "range(100000)|map('string')|join.strip(range(100000)|map('string')|join('é'))"})
+        failure("{% set x = " + std::string(each) + " %}");
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
+
+TEST(JinjaValues, NumbersAtTheEndsOfTheirRange) {
+    EXPECT_EQ(
+        render("{% set least = -9223372036854775807 - 1 %}{% set most = 9223372036854775807 %}"
+               "{{ 9000000000000000000 in range(-9000000000000000000, 9200000000000000000, 9000000000000000000) }}"
+               "{{ 'a'.zfill(least) }}{{ 'a'.ljust(least) }}{{ 'a'.rjust(least) }}{{ 'a'.center(least) }}"
+               "{{ 'abc'.find('b', least, most) }}{{ [1].index(1, least, most) }}"),
+        "Trueaaaa10");
+    EXPECT_EQ(failure("{{ '{:99999999}'.format(1) }}"), "OutputLimit");
+    EXPECT_EQ(failure("{{ '{:99999999999999999999}'.format(1) }}"), "ValueError");
 }
 
 TEST(JinjaSandbox, RefusesDeepNesting) {

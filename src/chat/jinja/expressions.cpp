@@ -114,6 +114,7 @@ Value Interpreter::eval(const Expr& e) {
             const TestFunction test = find_test(e.name);
             if (!test) raise("TemplateRuntimeError", fmt::format("No test named {} found.", repr_text(e.name)));
             spend_on(input);
+            spend_on(arguments);
             return Value::boolean(test(*this, input, arguments));
         }
     }
@@ -163,6 +164,7 @@ Value Interpreter::item_of(const Expr& e) {
     }
     const Value key = eval(index);
     at_ = &e.position;
+    if (object.is_str() && !object.as_str().ascii()) spend_on(object);  // its letters are counted out
     return get_item(object, key);
 }
 
@@ -176,6 +178,7 @@ Value Interpreter::filtered(const Expr& e, const Value* block_text) {
     const FilterFunction filter = find_filter(e.name);
     if (!filter) raise("TemplateRuntimeError", fmt::format("No filter named {} found.", repr_text(e.name)));
     spend_on(input);
+    spend_on(arguments);
     Value result = filter(*this, input, arguments);
     spend_on(result);
     at_ = &e.position;
@@ -192,6 +195,7 @@ Value Interpreter::call_filter(const Value& name, const Value& input, const Argu
     }
     spend(1);
     spend_on(input);
+    spend_on(arguments);
     Value result = filter(*this, input, arguments);
     spend_on(result);
     return result;
@@ -207,6 +211,7 @@ bool Interpreter::call_test(const Value& name, const Value& input, const Argumen
     }
     spend(1);
     spend_on(input);
+    spend_on(arguments);
     return test(*this, input, arguments);
 }
 

@@ -146,21 +146,22 @@ size_t count_of(std::string_view text, std::string_view what) {
     return n;
 }
 
-std::string link_word(const std::string& word, const Links& links) {
-    std::string head, middle = word, tail;
+std::string link_word(std::string_view word, const Links& links) {
+    std::string_view rest = word;
     while (true) {
-        const size_t n = middle.starts_with("(") || middle.starts_with("<") ? 1 : middle.starts_with("&lt;") ? 4 : 0;
+        const size_t n = rest.starts_with("(") || rest.starts_with("<") ? 1 : rest.starts_with("&lt;") ? 4 : 0;
         if (n == 0) break;
-        head += middle.substr(0, n);
-        middle.erase(0, n);
+        rest.remove_prefix(n);
     }
+    const std::string_view head = word.substr(0, word.size() - rest.size());
     while (true) {
-        const bool single = !middle.empty() && std::string_view(")>.,\n").find(middle.back()) != std::string_view::npos;
-        const size_t n = middle.ends_with("&gt;") ? 4 : single ? 1 : 0;
+        const bool single = !rest.empty() && std::string_view(")>.,\n").find(rest.back()) != std::string_view::npos;
+        const size_t n = rest.ends_with("&gt;") ? 4 : single ? 1 : 0;
         if (n == 0) break;
-        tail.insert(0, middle.substr(middle.size() - n));
-        middle.erase(middle.size() - n);
+        rest.remove_suffix(n);
     }
+    std::string middle(rest);
+    std::string_view tail = word.substr(head.size() + rest.size());
     constexpr std::pair<std::string_view, std::string_view> kPairs[] = {{"(", ")"}, {"<", ">"}, {"&lt;", "&gt;"}};
     for (const auto& [open, close] : kPairs) {
         const size_t opened = count_of(middle, open);
@@ -168,10 +169,10 @@ std::string link_word(const std::string& word, const Links& links) {
         for (size_t k = std::min(opened, count_of(tail, close)); k > 0; --k) {
             const size_t end = tail.find(close) + close.size();
             middle += tail.substr(0, end);
-            tail.erase(0, end);
+            tail.remove_prefix(end);
         }
     }
-    return head + links.linked(middle) + tail;
+    return fmt::format("{}{}{}", head, links.linked(middle), tail);
 }
 
 Value urlize(Interpreter& i, const Value& v, const Arguments& a) {

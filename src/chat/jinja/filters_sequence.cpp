@@ -83,7 +83,9 @@ Value reverse(Interpreter&, const Value& v, const Arguments& a) {
 std::vector<Value> sorted(Interpreter& interpreter, std::vector<std::pair<Value, Value>> pairs, bool descending) {
     size_t log = 1;
     while ((size_t(1) << log) < pairs.size()) ++log;
-    interpreter.spend(pairs.size() * log);
+    uint64_t weight = 0;
+    for (const auto& [key, value] : pairs) weight += key.object() ? 1 + key.object()->weight / 4 : 1;
+    interpreter.spend(weight * log);
     sort_by(pairs, descending);
     std::vector<Value> out;
     out.reserve(pairs.size());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <optional>
 
 #include "base/utf8.h"
@@ -54,8 +55,10 @@ Spec parse_spec(std::string_view text, std::string_view type) {
         int64_t n = 0;
         while (unicode::decimal_value(at(i)) >= 0) {
             n = n * 10 + unicode::decimal_value(c[i++]);
-            if (n > int64_t(kMaxBytes)) raise_value_error("Too many decimal digits in format string");
+            if (n > std::numeric_limits<int64_t>::max() / 10 - 1)
+                raise_value_error("Too many decimal digits in format string");
         }
+        if (n > int64_t(kMaxBytes)) fail_too_large("text");
         if (i > from) to = n;
         return i > from;
     };

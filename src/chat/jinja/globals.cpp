@@ -112,6 +112,8 @@ Value raise_exception(Interpreter&, const Arguments& a) {
 }
 
 Value strftime_now(Interpreter& i, const Arguments& a) {
+    if (a.positional.empty() && a.keyword.empty())
+        raise_type_error("strftime() missing required argument 'format' (pos 1)");
     const std::vector<Value> given = bind("strftime", {}, {{"format", {}}}, a);
     if (!given[0].is_str())
         raise_type_error(fmt::format("strftime() argument 1 must be str, not {}", type_name(given[0])));

@@ -70,8 +70,15 @@ void Interpreter::spend(uint64_t steps) {
 void Interpreter::spend_on(const Value& value) {
     if (value.is_str())
         spend(value.text().size() / 16);
+    else if (value.is(Type::Range))
+        spend(uint64_t(value.as_range().length()) / 4);
     else if (value.object())
         spend(value.object()->weight / 4);
+}
+
+void Interpreter::spend_on(const Arguments& arguments) {
+    for (const Value& each : arguments.positional) spend_on(each);
+    for (const auto& [name, value] : arguments.keyword) spend_on(value);
 }
 
 void Interpreter::keep(std::shared_ptr<Namespace> made) {

@@ -54,6 +54,7 @@ class Interpreter {
     Value get_item(const Value& object, const Value& key);              // object[key]
     void spend(uint64_t steps);
     void spend_on(const Value& value);  // as much as walking over it takes
+    void spend_on(const Arguments& arguments);
     const Clock& now() const { return options_.now; }
     bool autoescape() const { return autoescape_; }
     void keep(std::shared_ptr<Namespace> made);  // to the end of the run

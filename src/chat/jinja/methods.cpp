@@ -223,7 +223,11 @@ bool has_dunder(const Value& object, std::string_view name) {
 }
 
 Value bound(const Value& self, std::string_view name, Method method) {
-    const auto call = [self, method](Interpreter& i, const Arguments& a) { return method(i, self, a); };
+    const auto call = [self, method](Interpreter& i, const Arguments& a) {
+        if (self.is_str() || self.is_sequence() || self.is(Type::Range)) i.spend_on(self);  // a dict's look up
+        i.spend_on(a);
+        return method(i, self, a);
+    };
     auto callable = std::make_shared<Callable>(Callable::Kind::Builtin, std::string(name), call);
     callable->owner = type_name(self);
     callable->hold(self);

@@ -10,6 +10,7 @@
 #include "chat/jinja/interpreter.h"
 #include "chat/jinja/methods.h"
 #include "chat/jinja/operators.h"
+#include "chat/jinja/search.h"
 #include "chat/jinja/unicode.h"
 
 namespace minfer::chat::jinja {
@@ -30,31 +31,58 @@ Value strings(const std::vector<std::string>& parts, bool markup, bool as_tuple 
     return as_tuple ? Value::tuple(std::move(out)) : Value::list(std::move(out));
 }
 
+// Without the letters at its ends that `goes` says yes to.
+template <class Goes>
+std::string_view stripped(std::string_view text, const Goes& goes, bool left, bool right) {
+    while (left && !text.empty()) {
+        size_t next = 0;
+        if (!goes(unicode::decode(text, next))) break;
+        text.remove_prefix(next);
+    }
+    while (right && !text.empty()) {
+        size_t last = text.size() - 1;
+        while (last > 0 && (static_cast<unsigned char>(text[last]) & 0xc0) == 0x80) --last;
+        size_t next = last;
+        if (!goes(unicode::decode(text, next))) break;
+        text = text.substr(0, last);
+    }
+    return text;
+}
+
+void add_part(std::vector<std::string>& parts, std::string_view part) {
+    if (parts.size() >= kMaxItems) fail_too_large("list");
+    parts.emplace_back(part);
+}
+
 std::vector<std::string> split_at(std::string_view text, std::string_view separator, int64_t most) {
     std::vector<std::string> out;
+    const Searcher searcher(separator);
     size_t from = 0;
     while (most-- != 0) {
-        const size_t at = text.find(separator, from);
+        const size_t at = searcher.find(text, from);
         if (at == text.npos) break;
-        out.emplace_back(text.substr(from, at - from));
+        add_part(out, text.substr(from, at - from));
         from = at + separator.size();
     }
-    out.emplace_back(text.substr(from));
+    add_part(out, text.substr(from));
     return out;
 }
 
 std::vector<std::string> split_at_from_right(std::string_view text, std::string_view separator, int64_t most) {
     std::vector<std::string> out;
+    const Searcher searcher(separator, Searcher::From::Right);
     while (most-- != 0) {
-        const size_t at = text.rfind(separator);
+        const size_t at = searcher.find(text);
         if (at == text.npos) break;
-        out.emplace_back(text.substr(at + separator.size()));
+        add_part(out, text.substr(at + separator.size()));
         text = text.substr(0, at);
     }
-    out.emplace_back(text);
+    add_part(out, text);
     std::ranges::reverse(out);
     return out;
 }
+
+std::string_view without_space_behind(std::string_view text) { return stripped(text, unicode::is_space, false, true); }
 
 std::vector<std::string> split_space(std::string_view text, int64_t most) {
     std::vector<std::string> out;
@@ -70,12 +98,12 @@ std::vector<std::string> split_space(std::string_view text, int64_t most) {
         skip(true);
         if (i >= text.size()) return out;
         if (most-- == 0) {
-            out.push_back(strip(text.substr(i), Value::none(), false, true));
+            add_part(out, without_space_behind(text.substr(i)));
             return out;
         }
         const size_t from = i;
         skip(false);
-        out.emplace_back(text.substr(from, i - from));
+        add_part(out, text.substr(from, i - from));
     }
 }
 
@@ -84,13 +112,13 @@ std::vector<std::string> split_space_from_right(std::string_view text, int64_t m
     if (most < 0 || int64_t(words.size()) <= most) return words;
     // The words that stay together keep the space between them.
     std::vector<std::string> out;
-    std::string rest = strip(text, Value::none(), false, true);
+    std::string_view rest = without_space_behind(text);
     for (int64_t i = 0; i < most; ++i) {
         const std::string& word = words[words.size() - 1 - size_t(i)];
-        rest = strip(std::string_view(rest).substr(0, rest.size() - word.size()), Value::none(), false, true);
+        rest = without_space_behind(rest.substr(0, rest.size() - word.size()));
         out.push_back(word);
     }
-    out.push_back(strip(rest, Value::none(), false, true));
+    out.emplace_back(rest);
     std::ranges::reverse(out);
     return out;
 }
@@ -165,15 +193,19 @@ std::string repeated(const std::string& text, int64_t count) {
     return out;
 }
 
+// The letters that a text lacks to be of a width.
+int64_t lacking(const Value& text, int64_t width) {
+    return std::max(width, int64_t(text.as_str().length)) - int64_t(text.as_str().length);
+}
+
 Value pad_by(const char* name, const Value& self, const Arguments& a, bool on_left) {
     expect_between(name, 1, 2, a);
-    const int64_t space = to_index(a.positional[0]) - int64_t(self.as_str().length);
-    const std::string padding = repeated(fill_of(a), space);
+    const std::string padding = repeated(fill_of(a), lacking(self, to_index(a.positional[0])));
     return Value::string(on_left ? padding + self.text() : self.text() + padding, self.is_markup());
 }
 
 Value zfill(Interpreter&, const Value& self, const Arguments& a) {
-    const int64_t space = to_index(expect_one("str.zfill", a)) - int64_t(self.as_str().length);
+    const int64_t space = lacking(self, to_index(expect_one("str.zfill", a)));
     const std::string& text = self.text();
     const size_t sign = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
     return Value::string(text.substr(0, sign) + repeated("0", space) + text.substr(sign), self.is_markup());
@@ -220,7 +252,7 @@ int64_t find_in(const char* name, const Value& self, const Arguments& a, bool fr
     const Part part = part_of(self, a, 1);
     if (part.is_empty_beyond) return -1;
     const std::string& wanted = a.positional[0].text();
-    const size_t byte = from_right ? part.text.rfind(wanted) : part.text.find(wanted);
+    const size_t byte = Searcher(wanted, from_right ? Searcher::From::Right : Searcher::From::Left).find(part.text);
     if (byte == std::string::npos) return -1;
     return part.start + int64_t(unicode::length(std::string_view(part.text).substr(0, byte)));
 }
@@ -238,8 +270,10 @@ Value count(Interpreter&, const Value& self, const Arguments& a) {
     if (part.is_empty_beyond) return Value::integer(0);
     const std::string& wanted = a.positional[0].text();
     if (wanted.empty()) return Value::integer(part.length + 1);
+    const Searcher searcher(wanted);
     int64_t n = 0;
-    for (size_t at = part.text.find(wanted); at != std::string::npos; at = part.text.find(wanted, at + wanted.size()))
+    for (size_t at = searcher.find(part.text); at != std::string::npos;
+         at = searcher.find(part.text, at + wanted.size()))
         ++n;
     return Value::integer(n);
 }
@@ -278,7 +312,7 @@ Value partition_by(const char* name, const Value& self, const Arguments& a, bool
     if (!separator.is_str()) raise_type_error(fmt::format("must be str, not {}", type_name(separator)));
     if (separator.text().empty()) raise_value_error("empty separator");
     const std::string& text = self.text();
-    const size_t at = from_right ? text.rfind(separator.text()) : text.find(separator.text());
+    const size_t at = Searcher(separator.text(), from_right ? Searcher::From::Right : Searcher::From::Left).find(text);
     if (at == std::string::npos) {
         return from_right ? strings({"", "", text}, self.is_markup(), true)
                           : strings({text, "", ""}, self.is_markup(), true);
@@ -376,33 +410,20 @@ std::vector<std::string> split_lines(std::string_view text, bool keep_ends) {
         const char32_t c = unicode::decode(text, i);
         if (!is_line_break(c)) continue;
         if (c == '\r' && i < text.size() && text[i] == '\n') ++i;
-        out.emplace_back(text.substr(from, (keep_ends ? i : at) - from));
+        add_part(out, text.substr(from, (keep_ends ? i : at) - from));
         from = i;
     }
-    if (from < text.size()) out.emplace_back(text.substr(from));
+    if (from < text.size()) add_part(out, text.substr(from));
     return out;
 }
 
 std::vector<std::string> split_words(std::string_view text) { return split_space(text, -1); }
 
 std::string strip(std::string_view text, const Value& chars, bool left, bool right) {
-    const std::vector<char32_t> set = chars.is_none() ? std::vector<char32_t>{} : unicode::decode_all(chars.text());
-    const auto goes = [&](char32_t c) {
-        return chars.is_none() ? unicode::is_space(c) : std::ranges::find(set, c) != set.end();
-    };
-    while (left && !text.empty()) {
-        size_t next = 0;
-        if (!goes(unicode::decode(text, next))) break;
-        text.remove_prefix(next);
-    }
-    while (right && !text.empty()) {
-        size_t last = text.size() - 1;
-        while (last > 0 && (static_cast<unsigned char>(text[last]) & 0xc0) == 0x80) --last;
-        size_t next = last;
-        if (!goes(unicode::decode(text, next))) break;
-        text = text.substr(0, last);
-    }
-    return std::string(text);
+    if (chars.is_none()) return std::string(stripped(text, unicode::is_space, left, right));
+    std::vector<char32_t> set = unicode::decode_all(chars.text());
+    std::ranges::sort(set);
+    return std::string(stripped(text, [&](char32_t c) { return std::ranges::binary_search(set, c); }, left, right));
 }
 
 std::string replace(std::string_view text, std::string_view from, std::string_view to, int64_t most) {
@@ -419,9 +440,10 @@ std::string replace(std::string_view text, std::string_view from, std::string_vi
         }
         return out + std::string(text.substr(i));
     }
+    const Searcher searcher(from);
     size_t at = 0;
     while (most-- != 0) {
-        const size_t found = text.find(from, at);
+        const size_t found = searcher.find(text, at);
         if (found == text.npos) break;
         out += text.substr(at, found - at);
         out += to;
@@ -432,8 +454,8 @@ std::string replace(std::string_view text, std::string_view from, std::string_vi
 }
 
 std::string center(const Str& text, int64_t width, const std::string& fill) {
+    if (width <= int64_t(text.length)) return text.text;
     const int64_t space = width - int64_t(text.length);
-    if (space <= 0) return text.text;
     const int64_t left = space / 2 + (space & width & 1);
     return repeated(fill, left) + text.text + repeated(fill, space - left);
 }

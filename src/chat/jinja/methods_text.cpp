@@ -93,13 +93,14 @@ Value encode(Interpreter&, const Value&, const Arguments&) {
     raise_type_error("minfer's templates have no bytes, which str.encode gives");
 }
 
-Value translate(Interpreter&, const Value& self, const Arguments& a) {
+Value translate(Interpreter& interpreter, const Value& self, const Arguments& a) {
     const Value& table = expect_one("str.translate", a);
     std::string out;
     for (const char32_t c : unicode::decode_all(self.text())) {
         const Value key = Value::integer(int64_t(c));
         if (!table.is(Type::Dict) && !table.is_sequence() && !table.is_str())
             raise_type_error(fmt::format("'{}' object is not subscriptable", type_name(table)));
+        if (table.is_str()) interpreter.spend_on(table);
         const std::optional<Value> found = item(table, key);
         if (!found) {
             append_utf8(out, c);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "chat/jinja/error.h"
+#include "chat/jinja/search.h"
 
 namespace minfer::chat::jinja {
 namespace {
@@ -341,7 +342,7 @@ bool contains(const Value& container, const Value& item) {
         case Type::Str:
             if (!item.is_str())
                 raise_type_error(fmt::format("'in <string>' requires string as left operand, not {}", type_name(item)));
-            return container.text().find(item.text()) != std::string::npos;
+            return Searcher(item.text()).find(container.text()) != std::string::npos;
         case Type::Dict:
             return container.as_dict().find(item) != nullptr;
         case Type::View: {
@@ -360,7 +361,11 @@ bool contains(const Value& container, const Value& item) {
                 const int64_t n = item.as_int();
                 if (r.length() == 0) return false;
                 const int64_t last = r.at(r.length() - 1);
-                return n >= std::min(r.start, last) && n <= std::max(r.start, last) && (n - r.start) % r.step == 0;
+                if (n < std::min(r.start, last) || n > std::max(r.start, last)) return false;
+                // Unsigned arithmetic: the distance of two 64-bit numbers may not fit a signed one.
+                const bool up = r.step > 0;
+                const uint64_t distance = up ? uint64_t(n) - uint64_t(r.start) : uint64_t(r.start) - uint64_t(n);
+                return distance % (up ? uint64_t(r.step) : ~uint64_t(r.step) + 1) == 0;
             }
             break;
         default:

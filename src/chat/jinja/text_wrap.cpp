@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
+#include "base/utf8.h"
 #include "chat/jinja/error.h"
 #include "chat/jinja/operators.h"
 #include "chat/jinja/unicode.h"
@@ -12,6 +14,23 @@ namespace minfer::chat::jinja {
 namespace {
 
 using Codes = std::vector<char32_t>;
+using Piece = std::span<const char32_t>;
+
+struct Chunk {
+    Piece codes;
+    size_t ink;  // up to where it has others than white space
+    bool blank() const { return ink == 0; }
+    void cut(size_t n) {
+        codes = codes.subspan(n);
+        ink -= std::min(ink, n);
+    }
+};
+
+size_t ink_of(Piece codes) {
+    size_t end = codes.size();
+    while (end > 0 && unicode::is_space(codes[end - 1])) --end;
+    return end;
+}
 
 bool is_blank(char32_t c) { return c == ' ' || (c >= 9 && c <= 13); }
 bool is_letter(char32_t c) { return unicode::is_word(c) && !unicode::is_decimal(c); }
@@ -23,11 +42,12 @@ class Chunker {
   public:
     Chunker(const Codes& codes, bool on_hyphens) : c_(codes), on_hyphens_(on_hyphens) {}
 
-    std::vector<Codes> run() {
-        std::vector<Codes> out;
+    std::vector<Chunk> run() {
+        std::vector<Chunk> out;
         for (size_t i = 0; i < c_.size();) {
             const size_t end = is_blank(c_[i]) ? run_of_blanks(i) : word(i);
-            out.emplace_back(c_.begin() + long(i), c_.begin() + long(end));
+            const Piece piece = Piece(c_).subspan(i, end - i);
+            out.push_back({piece, ink_of(piece)});
             i = end;
         }
         return out;
@@ -71,31 +91,30 @@ class Chunker {
     bool on_hyphens_;
 };
 
-bool all_blank(const Codes& codes) { return std::ranges::all_of(codes, unicode::is_space); }
-
 }  // namespace
 
 std::vector<std::string> wrap_text(std::string_view text, const Value& width_value, bool break_long_words,
                                    bool break_on_hyphens) {
-    std::vector<Codes> chunks = Chunker(unicode::decode_all(text), break_on_hyphens).run();
+    const Codes codes = unicode::decode_all(text);
+    std::vector<Chunk> chunks = Chunker(codes, break_on_hyphens).run();
     if (compare(Op::Le, width_value, Value::integer(0)))
         raise_value_error(fmt::format("invalid width {} (must be > 0)", repr(width_value)));
     const size_t width = size_t(width_value.is_int() ? width_value.as_int() : int64_t(to_real(width_value)));
     std::ranges::reverse(chunks);
     std::vector<std::string> lines;
     while (!chunks.empty()) {
-        std::vector<Codes> line;
+        std::vector<Piece> line;
         size_t length = 0;
-        if (!lines.empty() && all_blank(chunks.back())) chunks.pop_back();
-        while (!chunks.empty() && length + chunks.back().size() <= width) {
-            length += chunks.back().size();
-            line.push_back(std::move(chunks.back()));
+        if (!lines.empty() && chunks.back().blank()) chunks.pop_back();
+        while (!chunks.empty() && length + chunks.back().codes.size() <= width) {
+            length += chunks.back().codes.size();
+            line.push_back(chunks.back().codes);
             chunks.pop_back();
         }
-        if (!chunks.empty() && chunks.back().size() > width) {
+        if (!chunks.empty() && chunks.back().codes.size() > width) {
             const size_t space = std::max<size_t>(width < 1 ? 1 : width - length, 0);
             if (break_long_words) {
-                Codes& chunk = chunks.back();
+                const Piece chunk = chunks.back().codes;
                 size_t end = space;
                 if (break_on_hyphens && chunk.size() > space) {
                     // Behind the last hyphen that fits and has something else before it.
@@ -105,17 +124,18 @@ std::vector<std::string> wrap_text(std::string_view text, const Value& width_val
                                                   [](char32_t c) { return c != '-'; }))
                         end = hyphen;
                 }
-                line.emplace_back(chunk.begin(), chunk.begin() + long(end));
-                chunk.erase(chunk.begin(), chunk.begin() + long(end));
+                line.push_back(chunk.first(end));
+                chunks.back().cut(end);
             } else if (line.empty()) {
-                line.push_back(std::move(chunks.back()));
+                line.push_back(chunks.back().codes);
                 chunks.pop_back();
             }
         }
-        if (!line.empty() && all_blank(line.back())) line.pop_back();
+        if (!line.empty() && ink_of(line.back()) == 0) line.pop_back();
         if (line.empty()) continue;
         std::string joined;
-        for (const Codes& each : line) joined += unicode::encode_all(each);
+        for (const Piece each : line)
+            for (const char32_t c : each) append_utf8(joined, c);
         lines.push_back(std::move(joined));
     }
     return lines;

@@ -126,13 +126,6 @@ std::vector<char32_t> decode_all(std::string_view text) {
     return codes;
 }
 
-std::string encode_all(const std::vector<char32_t>& codes) {
-    std::string text;
-    text.reserve(codes.size());
-    for (const char32_t c : codes) append_utf8(text, c);
-    return text;
-}
-
 bool is_ascii(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }

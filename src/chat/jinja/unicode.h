@@ -13,7 +13,6 @@ char32_t decode(std::string_view text, size_t& position);
 std::string encode(char32_t code);
 size_t length(std::string_view text);  // in code points
 std::vector<char32_t> decode_all(std::string_view text);
-std::string encode_all(const std::vector<char32_t>& codes);
 bool is_ascii(std::string_view text);
 
 // As the str methods of the same names answer for one character.

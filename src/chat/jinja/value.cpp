@@ -16,21 +16,23 @@ namespace {
 
 constexpr size_t kIndexFrom = 9;  // below this many entries a scan is faster than a hash table
 constexpr uint64_t kMaxWeight = uint64_t(1) << 25;
+constexpr size_t kBytesOfWeight = 256;  // of text that weigh as much as a value
 constexpr size_t kNowhere = size_t(-1);
 
 }  // namespace
 
 void Object::hold(const Value& inner) {
-    if (!inner.object()) return;
-    weight += inner.object()->weight;
-    depth = std::max(depth, inner.object()->depth + 1);
+    weight += inner.object() ? inner.object()->weight : 1;
+    if (inner.object()) depth = std::max(depth, inner.object()->depth + 1);
     if (weight > kMaxWeight) fail_too_large("value");
     if (depth > kMaxValueDepth) fail_too_deep();
 }
 
 void fail_too_deep() { raise("RecursionError", fmt::format("values nested more than {} deep", kMaxValueDepth)); }
 
-Str::Str(std::string t, bool safe) : text(std::move(t)), length(unicode::length(text)), markup(safe) {}
+Str::Str(std::string t, bool safe) : text(std::move(t)), length(unicode::length(text)), markup(safe) {
+    weight += text.size() / kBytesOfWeight;
+}
 
 Value Value::boolean(bool b) {
     Value v;

@@ -102,8 +102,8 @@ inline constexpr uint32_t kMaxValueDepth = 300;  // of values within each other
 struct Object {
     virtual ~Object() = default;
 
-    // Of the values within, this one included. Bounded when a value is made, so that whatever walks over it ends and
-    // does not overflow the stack, however a hostile template shares and nests.
+    // Of the values within, this one included; a long text counts for many. Bounded when a value is made, so that
+    // whatever walks over it ends and does not overflow the stack, however a hostile template shares and nests.
     uint64_t weight = 1;
     uint32_t depth = 1;
     void hold(const Value& inner);  // counts a value that this one holds; RecursionError, OutputLimit
