@@ -138,12 +138,14 @@ TEST(JinjaSandbox, CountsCallsByWhatTheyWalkOver) {
     for (const char* each :
          {"l.find('b')", "l.count('b')", "l.rfind('b')", "l.startswith('b')", "'b'.join([l])", "'b'.find(l)",
           "'b' is in(l)", "'b'|default(l)", "[l].count(l ~ 'a')", "['b']|select('in', l)|list", "u[1000000]",
-          "n.count(1)", "range(100000).index(99999)", "[l, l ~ 'a']|sort"})
-        EXPECT_EQ(failure("{% set l = 'a' * 3000000 %}{% set u = 'é' * 1500000 %}{% set n = [0] * 1000000 %}"
-                          "{% for i in range(100) %}{% set x = " +
-                              std::string(each) + " %}{% endfor %}",
-                          options),
-                  "StepLimit")
+          "n.count(1)", "range(100000).index(99999)", "[l, l ~ 'a']|sort", "{l: 1}", "d[l]", "l in d", "d.get(l)"})
+        EXPECT_EQ(
+            failure(
+                "{% set l = 'a' * 3000000 %}{% set u = 'é' * 1500000 %}{% set n = [0] * 1000000 %}{% set d = {l: 1} %}"
+                "{% for i in range(100) %}{% set x = " +
+                    std::string(each) + " %}{% endfor %}",
+                options),
+            "StepLimit")
             << each;
 }
 

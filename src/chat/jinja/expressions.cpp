@@ -47,7 +47,10 @@ Value Interpreter::eval(const Expr& e) {
             for (const ExprPtr& each : e.operands) parts.push_back(eval(*each));
             at_ = &e.position;
             const auto dict = std::make_shared<Dict>();
-            for (size_t i = 0; i < parts.size(); i += 2) dict->set(parts[i], parts[i + 1]);
+            for (size_t i = 0; i < parts.size(); i += 2) {
+                spend_on(parts[i]);  // hashed
+                dict->set(parts[i], parts[i + 1]);
+            }
             return make_dict(dict);
         }
         case Expr::Kind::Cond:
@@ -165,6 +168,7 @@ Value Interpreter::item_of(const Expr& e) {
     const Value key = eval(index);
     at_ = &e.position;
     if (object.is_str() && !object.as_str().ascii()) spend_on(object);  // its letters are counted out
+    spend_on(key);                                                      // hashed
     return get_item(object, key);
 }
 

@@ -19,10 +19,12 @@ constexpr uint64_t kMaxWeight = uint64_t(1) << 25;
 constexpr size_t kBytesOfWeight = 256;  // of text that weigh as much as a value
 constexpr size_t kNowhere = size_t(-1);
 
+uint64_t weight_of(const Value& value) { return value.object() ? value.object()->weight : 1; }
+
 }  // namespace
 
 void Object::hold(const Value& inner) {
-    weight += inner.object() ? inner.object()->weight : 1;
+    weight += weight_of(inner);
     if (inner.object()) depth = std::max(depth, inner.object()->depth + 1);
     if (weight > kMaxWeight) fail_too_large("value");
     if (depth > kMaxValueDepth) fail_too_deep();
@@ -176,9 +178,11 @@ void Dict::set(const Value& key, const Value& value) {
     const size_t i = position(key, key_hash);
     hold(value);
     if (i != kNowhere) {
+        weight -= weight_of(entries[i].second);
         entries[i].second = value;
         return;
     }
+    hold(key);
     entries.emplace_back(key, value);
     if (!index_.empty()) {
         index_.emplace(key_hash, entries.size() - 1);
