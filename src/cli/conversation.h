@@ -33,8 +33,9 @@ class Talk {
     const TextStyle& style() const { return style_; }
     const std::string& last_thoughts() const { return last_thoughts_; }
 
-    // As `--NAME VALUE` on the command line, for the options that can change on the way. Throws UsageError and changes
-    // nothing where it is none, or the value is off.
+    // As `--NAME VALUE` on the command line, for the options that can change on the way; without a value, for those
+    // that then hold nothing, as if it had not been given. Throws Error and changes nothing where it is none, or the
+    // value is off.
     void set(const std::string& name, const std::string& value);
     // "NAME = VALUE" a line.
     std::string show_settings() const;
@@ -52,6 +53,7 @@ class Talk {
   private:
     using Make =
         std::function<engine::Generation(const engine::GenerationOptions&, const engine::Conversation::Listener&)>;
+    void take(GenerateArguments changed, const std::string& name);
     bool reply(const Make& make);
     void report(const engine::Generation& generation) const;
     engine::GenerationOptions generation_options() const;

@@ -74,9 +74,10 @@ After load(Talk& talk, const std::string& argument) {
 }
 
 After set(Talk& talk, const std::string& argument) {
-    const size_t space = argument.find(' ');
-    if (space == std::string::npos) throw UsageError("/set: expected NAME VALUE; /show lists what there is");
-    talk.set(argument.substr(0, space), argument.substr(argument.find_first_not_of(' ', space)));
+    if (argument.empty()) throw UsageError("/set: expected NAME VALUE; /show lists what there is");
+    const size_t space = std::min(argument.find(' '), argument.size());
+    talk.set(argument.substr(0, space),
+             argument.substr(std::min(argument.find_first_not_of(' ', space), argument.size())));
     return After::GoOn;
 }
 
@@ -110,7 +111,7 @@ constexpr TalkCommand kCommands[] = {
     {"/system", "TEXT", "the system message from now on; without TEXT: none", set_system},
     {"/save", "FILE", "write the conversation as JSON", save},
     {"/load", "FILE", "go on from a conversation in JSON", load},
-    {"/set", "NAME VALUE", "change an option: /set temp 0.5", set},
+    {"/set", "NAME VALUE", "change an option: /set temp 0.5; /set grammar: none any more", set},
     {"/show", "[thinking]", "what is set, and how full the context is; or what the model last thought", show},
 };
 

@@ -15,6 +15,7 @@
 #include "cli/generate_arguments.h"
 #include "cli/interrupt.h"
 #include "cli/model_argument.h"
+#include "cli/not_empty.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/read_input.h"
@@ -75,6 +76,7 @@ void declare(CLI::App& app, GenerateArguments& a) {
     add_template_options(app, a.prompt_template);
     app.add_option("--session", a.session,
                    "Keep the conversation in this file, with the model's state, and go on from it where it is there")
+        ->check(not_empty)
         ->type_name("FILE");
     app.add_option("--dump-graph", a.dump_graph, "Also write the graph of a decode step, in Graphviz's language")
         ->type_name("FILE.dot");
@@ -123,12 +125,8 @@ int generate(const std::vector<std::string>& args) {
     GenerateArguments a;
     declare(app, a);
     if (const std::optional<int> status = parse(app, long_names(args))) return *status;
-    if (std::ranges::find(a.generation.stop, "") != a.generation.stop.end())
-        throw UsageError("--stop: found an empty text, which comes before every token; expected some characters");
-    a.generation.sampling = a.sampling.params();
+    a.take_sampling();
     a.seed_given = app.count("--seed") > 0;
-    if (a.generation.ignore_eos && !(a.generation.sampling.grammar + a.generation.sampling.json_schema).empty())
-        throw UsageError("--ignore-eos and a grammar do not go together: where the grammar ends, so does the text");
     const Job job = cli::job(a.words);
     if (a.conversation.on) return converse(a, job.model, job.prompt);
     const std::string prompt = job.prompt ? *job.prompt : prompt_from_standard_input();

@@ -34,6 +34,10 @@ struct GenerateArguments {
     std::string dump_graph;
     TemplateOptions prompt_template;
     ConversationOptions conversation;
+
+    // Puts what `sampling` was told into `generation`. Throws UsageError where that does not go together, and as
+    // SamplingOptions::params() does.
+    void take_sampling();
 };
 
 }  // namespace minfer::cli

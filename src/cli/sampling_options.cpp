@@ -1,10 +1,16 @@
 #include "cli/sampling_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <limits>
 #include <random>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "cli/not_empty.h"
 #include "cli/read_input.h"
 
 namespace minfer::cli {
@@ -33,6 +39,15 @@ std::string unescape(const std::string& text) {
         }
     }
     return out;
+}
+
+// CLI11 takes whatever does not fit for the largest number, and a negative one for one near it.
+std::string is_seed(const std::string& text) {
+    uint64_t seed = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    if (error == std::errc() && end == text.data() + text.size()) return {};
+    return fmt::format("found '{}', expected 0 to {}; without it the seed is a random one", text,
+                       std::numeric_limits<uint64_t>::max());
 }
 
 std::string some(std::string text, const std::string& path) {
@@ -74,7 +89,10 @@ void SamplingOptions::declare(CLI::App& app) {
     add(app, "--mirostat-ent", p.mirostat_entropy, "F", "Surprise that Mirostat holds, in bits");
     add_strings(app, "-l,--logit-bias", logit_biases_, "ID(+|-)F",
                 "Add to the logit of a token; 15043-inf: never this token; may be given more than once");
-    add(app, "--samplers", samplers_, "NAMES", "Samplers in their order, separated by semicolons");
+    app.add_option("--samplers", samplers_, "Samplers in their order, separated by semicolons")
+        ->check(not_empty)
+        ->capture_default_str()
+        ->type_name("NAMES");
     auto* grammar =
         app.add_option("--grammar", grammar_, "A grammar in GBNF that the text keeps to")->type_name("TEXT");
     auto* grammar_file = app.add_option("--grammar-file", grammar_file_, "The same, from a file")->type_name("FILE");
@@ -84,11 +102,31 @@ void SamplingOptions::declare(CLI::App& app) {
                        "where it starts with '{'")
             ->type_name("FILE|JSON");
     auto* schema_file = app.add_option("--json-schema-file", schema_file_, "The same, from a file")->type_name("FILE");
-    for (CLI::Option* one : {grammar, grammar_file, schema, schema_file})
+    for (CLI::Option* one : {grammar, grammar_file, schema, schema_file}) {
+        one->check(not_empty);
         for (CLI::Option* other : {grammar, grammar_file, schema, schema_file})
             if (one != other) one->excludes(other);
+    }
     app.add_option("-s,--seed", seed_, "Of the draws: the same seed gives the same text; default: a random one")
+        ->check(is_seed)
         ->type_name("N");
+}
+
+bool SamplingOptions::forget(std::string_view name) {
+    for (const auto& [text_name, text] :
+         {std::pair("grammar", &grammar_), std::pair("grammar-file", &grammar_file_),
+          std::pair("json-schema", &schema_), std::pair("json-schema-file", &schema_file_)})
+        if (name == text_name) {
+            text->clear();
+            return true;
+        }
+    for (const auto& [list_name, list] :
+         {std::pair("logit-bias", &logit_biases_), std::pair("dry-sequence-breaker", &dry_breakers_)})
+        if (name == list_name) {
+            list->clear();
+            return true;
+        }
+    return false;
 }
 
 sampling::SamplerParams SamplingOptions::params() const {

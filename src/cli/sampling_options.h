@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sampling/params.h"
@@ -19,6 +20,10 @@ class SamplingOptions {
     // --greedy, --temp, --top-k … --grammar, --json-schema, --seed. The app and this object live until params() has
     // been called.
     void declare(CLI::App& app);
+
+    // As if the option of that name (without its dashes) had never been given; false where it is none of those that
+    // hold nothing then.
+    bool forget(std::string_view name);
 
     // What was asked for, with a random seed where none was given. Throws UsageError for what is out of range, and
     // Error for a file that cannot be read.

@@ -1,9 +1,12 @@
 #include "cli/session.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "engine/model_identity.h"
 #include "engine/session_file.h"
@@ -27,6 +30,16 @@ uint64_t number(const ordered_json& json, const char* name, const std::string& p
     return json[name].get<uint64_t>();
 }
 
+// Which file is there, and when it was last written to: a file that is replaced is another one.
+std::optional<Session::FileState> file_state(const std::string& path) {
+    struct stat s{};
+    if (stat(path.c_str(), &s) != 0) return std::nullopt;
+    std::error_code gone;
+    const auto written = std::filesystem::last_write_time(path, gone);
+    if (gone) return std::nullopt;
+    return Session::FileState{uint64_t(s.st_dev), uint64_t(s.st_ino), int64_t(s.st_size), written};
+}
+
 std::string restored_text(const std::string& path, const Session::Restored& restored) {
     const std::string turns = fmt::format("{} turn{}", restored.n_turn, restored.n_turn == 1 ? "" : "s");
     if (restored.problem.empty()) return fmt::format("{}: {} as they were left", path, turns);
@@ -39,6 +52,7 @@ Session::Session(std::string path, engine::Engine& engine)
     : path_(std::move(path)), identity_(engine::model_identity(engine.file(), engine.threads())), engine_(engine) {}
 
 std::optional<Session::Restored> Session::restore(engine::Conversation& conversation) {
+    last_state_ = file_state(path_);
     std::optional<engine::LoadedSession> loaded = engine::load_session(path_, engine_, 0, identity_);
     if (!loaded) return std::nullopt;
     conversation.set_held(std::move(loaded->tokens));
@@ -52,8 +66,13 @@ std::optional<Session::Restored> Session::restore(engine::Conversation& conversa
 void Session::save(const engine::Conversation& conversation, uint64_t seed) {
     std::string text = text_of(conversation, seed);
     if (text == last_text_) return;
+    if (const auto found = file_state(path_); found && found != last_state_)
+        throw Error(path_ +
+                    ": it has changed since this conversation was last read from it or written to it, and is "
+                    "left as it is; does another minfer use it?");
     engine::save_session(path_, engine_, 0, identity_, text, conversation.held());
     last_text_ = std::move(text);
+    last_state_ = file_state(path_);
 }
 
 std::optional<Session> open_session(const GenerateArguments& arguments, engine::Engine& engine,
@@ -61,6 +80,9 @@ std::optional<Session> open_session(const GenerateArguments& arguments, engine::
                                     const std::function<void(const std::string&)>& say) {
     if (arguments.session.empty()) return std::nullopt;
     Session session(arguments.session, engine);
+    {
+        const AtomicFile writable(arguments.session);
+    }  // throws before a reply that could not be kept
     if (const std::optional<Session::Restored> restored = session.restore(conversation)) {
         if (!arguments.seed_given) seed = restored->seed;
         say(restored_text(arguments.session, *restored));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,13 +26,23 @@ class Session {
     // UnsupportedError for a file that gives no conversation, and IoError.
     std::optional<Restored> restore(engine::Conversation& conversation);
 
-    // Writes the conversation, where it has changed since it was last read or written. Throws IoError.
+    // Writes the conversation, where it has changed since it was last read or written. Throws IoError, and Error where
+    // somebody else has written to the file since.
     void save(const engine::Conversation& conversation, uint64_t seed);
+
+    struct FileState {
+        uint64_t device, inode;
+        int64_t size;
+        std::filesystem::file_time_type written;
+
+        bool operator==(const FileState&) const = default;
+    };
 
   private:
     std::string path_, identity_;
     engine::Engine& engine_;
     std::string last_text_;
+    std::optional<FileState> last_state_;  // as this conversation left it; nothing where there was no file
 };
 
 // The session that the arguments name, with what its file holds put into `conversation`, which is new; nothing where

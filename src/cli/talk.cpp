@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "cli/conversation.h"
 #include "cli/interrupt.h"
+#include "sampling/make_sampler.h"
 
 namespace minfer::cli {
 namespace {
@@ -54,14 +55,28 @@ void Talk::set(const std::string& name, const std::string& value) {
     declare_settings(app, changed);
     CLI::Option* option = name.starts_with('-') ? nullptr : app.get_option_no_throw("--" + name);
     if (!option) throw UsageError(fmt::format("/set: there is no option '{}'; /show lists them", name));
+    if (value.empty()) {
+        if (name == "stop")
+            changed.generation.stop.clear();
+        else if (name == "template-arg")
+            changed.prompt_template.arguments.clear();
+        else if (!changed.sampling.forget(name))
+            throw UsageError("/set: expected NAME VALUE; /show lists what there is");
+        return take(std::move(changed), name);
+    }
     std::vector<std::string> words = {fmt::format("--{}={}", name, value)};
     try {
         app.parse(words);
     } catch (const CLI::ParseError& e) {
         throw UsageError(fmt::format("/set {}: {}", name, e.what()));
     }
-    // Where no seed was ever given, params() would draw another one.
-    changed.generation.sampling = changed.sampling.params();
+    take(std::move(changed), name);
+}
+
+void Talk::take(GenerateArguments changed, const std::string& name) {
+    changed.take_sampling();
+    sampling::make_sampler(changed.generation.sampling, engine_.sampler_vocabulary());  // throws now, not at each turn
+    // Where no seed was ever given, another one was drawn.
     if (name != "seed") changed.generation.sampling.seed = settings_.generation.sampling.seed;
     if (name == "template-arg") conversation_.set_encode(message_encoder(engine_, changed.prompt_template));
     settings_ = std::move(changed);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "chat/chat_template.h"
+#include "cli/not_empty.h"
 #include "cli/read_input.h"
 
 namespace minfer::cli {
@@ -17,6 +18,7 @@ void add_template_options(CLI::App& app, TemplateOptions& options) {
         ->excludes(raw)
         ->type_name("TEXT");
     app.add_option("--template", options.file, "A chat template to use in place of the model's own")
+        ->check(not_empty)
         ->excludes(raw)
         ->type_name("FILE.jinja");
     app.add_option("--template-arg", options.arguments,

@@ -30,7 +30,8 @@ constexpr std::array kNames = {
     Named{SamplerKind::Temperature, "temperature"},
 };
 
-void require(bool holds, std::string_view name, double found, std::string_view expected) {
+template <class T>
+void require(bool holds, std::string_view name, T found, std::string_view expected) {
     if (!holds) throw UsageError(fmt::format("{}: found {}, expected {}", name, found, expected));
 }
 

@@ -155,6 +155,18 @@ TEST_F(Cnv, SettingsChangeOnTheWay) {
                              HasSubstr("n-predict = 7\n"), HasSubstr("context  0 of 2048 tokens")));
 }
 
+TEST_F(Cnv, SettingsAreTakenBack) {
+    const std::string plain = talk("/set ignore-eos off\na\n").out;
+    const auto after = [&](const std::string& lines) { return talk("/set ignore-eos off\n" + lines + "a\n"); };
+    EXPECT_EQ(after("/set grammar root ::= \"yes\"\n").out, "yes\n");
+    EXPECT_EQ(after("/set grammar root ::= \"yes\"\n/set grammar\n").out, plain);
+    EXPECT_EQ(after("/set json-schema {\"const\": 3}\n/set json-schema\n/set grammar root ::= \"no\"\n").out, "no\n");
+    EXPECT_EQ(after("/set logit-bias 97-inf\n/set logit-bias\n").out, plain);
+    EXPECT_EQ(after("/set stop " + plain.substr(0, 1) + "\n").out, "\n");
+    EXPECT_EQ(after("/set stop " + plain.substr(0, 1) + "\n/set stop\n").out, plain);
+    EXPECT_EQ(after("/set template-arg mood=mild\n/set template-arg\n").out, plain);
+}
+
 TEST_F(Cnv, WhatIsWrongIsToldAndTheConversationGoesOn) {
     const auto wrong = [&](const std::string& line, const char* message) {
         const test::Finished done = talk(line + "\nhello\n");
@@ -168,6 +180,12 @@ TEST_F(Cnv, WhatIsWrongIsToldAndTheConversationGoesOn) {
     wrong("/set threads 3", "/set: there is no option 'threads'");
     wrong("/set temp hot", "/set temp: ");
     wrong("/set top-p 7", "top-p: found 7");
+    wrong("/set temp", "/set: expected NAME VALUE");
+    wrong("/set logit-bias 258-inf", "logit bias: found token 258, expected 0 to 257");
+    wrong("/set ignore-eos off\n/set grammar root ::= nowhere\n/set ignore-eos on",
+          "grammar: line 1, column 10: found no rule 'nowhere'");
+    wrong("/set ignore-eos off\n/set json-schema {\n/set ignore-eos on", "JSON schema: text: found");
+    wrong("/set grammar root ::= \"a\"", "--ignore-eos and a grammar do not go together");
     wrong("/set template-arg mood", "--template-arg: found 'mood', expected NAME=VALUE");
     wrong("/undo", "there is no turn to take back");
     wrong("/regen", "there is no reply to make anew");
@@ -312,7 +330,22 @@ TEST_F(Cnv, DamagedSessions) {
                 HasSubstr("its cells are f32, those of this run f16; the text of 1 turn is whole"));
     write_model("{{ messages[-1].content }}");
     EXPECT_THAT(talk("", {"--session", file}).err, HasSubstr("it is of another model"));
-    EXPECT_EQ(talk("hello\n", {"--session", "/no/such/folder/x"}).status, 1);
+    done = talk("hello\n", {"--session", "/no/such/folder/x"});
+    EXPECT_EQ(done.status, 1);
+    EXPECT_EQ(done.out, "") << "told before a reply that could not be kept";
+}
+
+// As another process would: what this one had not seen stays.
+TEST_F(Cnv, SessionsThatChangeMeanwhileAreLeftAlone) {
+    const std::string file = folder_ / "session";
+    talk("one\n", {"--session", file});
+    const test::Finished done = talk("hello\n/save " + file + "\nmore\n", {"--session", file});
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.err,
+                HasSubstr("session: it has changed since this conversation was last read from it or written"));
+    EXPECT_EQ(json::parse(test::read_file(file))["messages"].size(), 4u);
+    fs::remove(file);
+    EXPECT_EQ(talk("hello\n", {"--session", file}).status, 0);
 }
 
 TEST_F(Cnv, CacheTypes) {

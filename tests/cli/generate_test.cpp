@@ -154,6 +154,12 @@ TEST_F(RunModel, BadWordsExitWith2) {
     fails({model(), "hello", "--logit-bias", "7"}, 2, "logit bias: found '7', expected ID+BIAS or ID-BIAS");
     fails({model(), "hello", "--logit-bias", "258+1"}, 2, "logit bias: found token 258, expected 0 to 257");
     fails({model(), "hello", "-t", "0"}, 2, "");
+    for (const char* name : {"--grammar", "--grammar-file", "--json-schema", "--json-schema-file", "--session",
+                             "--template", "--samplers"})
+        fails({model(), "hello", name, ""}, 2, std::string(name) + ": found an empty text");
+    for (const char* seed : {"-1", "18446744073709551616", "1e3", "0x7", ""})
+        fails({model(), "hello", "--seed", seed}, 2, "--seed: found '" + std::string(seed) + "', expected 0 to");
+    fails({model(), "hello", "--min-p", "1.01"}, 2, "min-p: found 1.01, expected");
     fails({model(), "hello", "--stop", ""}, 2, "--stop: found an empty text");
     fails({model(), "hello", "--stop", "a", "--stop", ""}, 2, "--stop: found an empty text");
     fails({"logits", model()}, 2, "--tokens");
