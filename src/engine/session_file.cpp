@@ -27,6 +27,19 @@ constexpr size_t kHeaderBytes = 312;  // its own digest, the last of it, include
 constexpr size_t kPieceTokens = 256;  // read and written at a time
 constexpr size_t kMostText = size_t(1) << 30;
 
+// As the file names it.
+uint32_t code_of(kv::CellType type) {
+    switch (type) {
+        case kv::CellType::F32:
+            return 0;
+        case kv::CellType::F16:
+            return 1;
+        case kv::CellType::Q8_0:
+            return 3;
+    }
+    return UINT32_MAX;
+}
+
 struct Header {
     uint32_t version = kVersion;
     uint32_t cell_type = 0;
@@ -118,11 +131,10 @@ std::string problem(const File& file, const Header& header, std::span<const std:
     const size_t own_digest = kHeaderBytes - kDigits;
     if (digest_of(bytes.first(own_digest)) != text_of(bytes.subspan(own_digest))) return "its header is damaged";
     if (header.identity != identity) return "it is of another model";
-    if (header.cell_type != uint32_t(layout.type)) {
-        const auto names = {kv::CellType::F32, kv::CellType::F16, kv::CellType::Q8_0};
-        const std::string name = header.cell_type < names.size()
-                                     ? std::string(kv::type_name(kv::CellType(header.cell_type)))
-                                     : fmt::format("type {}", header.cell_type);
+    if (header.cell_type != code_of(layout.type)) {
+        std::string name = fmt::format("type {}", header.cell_type);
+        for (const kv::CellType type : {kv::CellType::F32, kv::CellType::F16, kv::CellType::Q8_0})
+            if (header.cell_type == code_of(type)) name = kv::type_name(type);
         return fmt::format("its cells are {}, those of this run {}", name, kv::type_name(layout.type));
     }
     if (!header.same_layout(layout)) return "its cells are of another shape";
@@ -183,7 +195,7 @@ void save_session(const std::string& path, Engine& engine, SequenceId sequence, 
     if (cells.size() != tokens.size())
         throw ShapeError(fmt::format("session: {} tokens of a sequence that holds {}", tokens.size(), cells.size()));
     const kv::Layout& layout = engine.scheduler().layout();
-    Header header{.cell_type = uint32_t(layout.type),
+    Header header{.cell_type = code_of(layout.type),
                   .n_layer = layout.n_layer,
                   .k_row_bytes = layout.k_row_bytes(),
                   .v_row_bytes = layout.v_row_bytes(),

@@ -3,7 +3,7 @@
 //   offset  bytes
 //        0      8  "minfer\x1a\n"
 //        8      4  version, 1; numbers are little-endian
-//       12      4  type of the cells: 0 f32, 1 f16, 2 q8_0
+//       12      4  type of the cells: 0 f32, 1 f16, 3 q8_0 (2 was q8_0 without its rotation)
 //       16      8  layers
 //       24      8  bytes of a cell's keys in one layer
 //       32      8  bytes of a cell's values in one layer

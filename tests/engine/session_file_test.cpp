@@ -99,6 +99,7 @@ TEST_F(SessionFile, HoldsCellsOfEveryType) {
         logits(*first, tokens_);
         save_session(path(), *first, 0, identity_, "", tokens_);
         EXPECT_LT(test::read_file(path()).size(), bytes_.size());
+        EXPECT_EQ(test::read_file(path())[12], type == kv::CellType::F16 ? 1 : 3) << "2 is of cells without rotation";
         EXPECT_EQ(load_session(path(), *second, 0, identity_)->problem, "");
         EXPECT_EQ(logits(*second, {11}), logits(*first, {11}));
         second->sequences().clear();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/rotation.h"
 #include "backend/cpu/rows_in_parallel.h"
 #include "base/error.h"
 
@@ -134,7 +135,7 @@ struct Job {
     }
 
     // All tiles of the tokens of a block, for the query heads that share a key head.
-    void run_block(TokenBlock block, size_t head_kv, TileReader& tile, const Workspace& w) const {
+    void run_block(TokenBlock block, size_t head_kv, TileReader& tile, const Workspace& w, bool rotated) const {
         const size_t dim = shape.head_dim;
         const VisibleCells& last = visible[block.end - 1];
         for (size_t i = 0; i < tiles(last); ++i) {
@@ -161,22 +162,41 @@ struct Job {
             }
         }
         for (size_t t = block.begin, n = 0; t < block.end; ++t)
-            for (size_t g = 0; g < group(); ++g, ++n)
-                kernels.attention_finish(w.totals[n].sum, out.data() + at(t, head_kv, g), dim);
+            for (size_t g = 0; g < group(); ++g, ++n) {
+                float* const to = out.data() + at(t, head_kv, g);
+                kernels.attention_finish(w.totals[n].sum, to, dim);
+                if (rotated) rotate(to, to, dim, kQueryScale);
+            }
     }
 };
 
+// Queries as the cells want them, which for rotated cells are copies in `memory` of query_bytes(), 64-aligned.
+size_t query_bytes(kv::CellType type, size_t n) { return type == kv::CellType::Q8_0 ? aligned(n * sizeof(float)) : 0; }
+
+std::span<const float> queries_for(kv::CellType type, std::span<const float> q, size_t n_token, ThreadPool& pool,
+                                   std::byte* memory) {
+    if (type != kv::CellType::Q8_0) return q;
+    const std::span<float> turned(reinterpret_cast<float*>(memory), q.size());
+    const size_t dim = q.size() / n_token;
+    rows_in_parallel(pool, n_token, dim,
+                     [&](size_t t) { rotate(q.data() + t * dim, turned.data() + t * dim, dim, kQueryScale); });
+    return turned;
+}
+
 // For few queries: each tile is work of its own, and the merges come after all of them.
 void attend_by_tiles(const Job& job, const KvCells& kv, size_t most, ThreadPool& pool, Scratch& scratch) {
-    const auto& [kernels, shape, q, visible, out] = job;
+    const auto& [kernels, shape, given, visible, out] = job;
     const size_t n_token = visible.size(), dim = shape.head_dim, n_head = shape.n_head, group = job.group();
     const size_t n_threads = size_t(pool.size());
     const size_t n_tile = (most + kAttentionTile - 1) / kAttentionTile;
     const size_t n_result = n_token * n_head * n_tile;
     const size_t thread_bytes = Workspace::bytes(kv.type, group, dim);
     const size_t result_bytes = aligned(n_result * sizeof(TileResult));
-    std::byte* const bytes =
-        scratch.take(thread_bytes * n_threads + result_bytes + n_result * dim * sizeof(float)).data();
+    const size_t queries = query_bytes(kv.type, given.size());
+    std::byte* bytes =
+        scratch.take(queries + thread_bytes * n_threads + result_bytes + n_result * dim * sizeof(float)).data();
+    const std::span<const float> q = queries_for(kv.type, given, n_token, pool, bytes);
+    bytes += queries;
     auto* const results = reinterpret_cast<TileResult*>(bytes + thread_bytes * n_threads);
     // [n_token][n_head][n_tile][dim]
     auto* const tile_out = reinterpret_cast<float*>(bytes + thread_bytes * n_threads + result_bytes);
@@ -219,26 +239,32 @@ void attend_by_tiles(const Job& job, const KvCells& kv, size_t most, ThreadPool&
         for (size_t i = 1; i < tiles(visible[h / n_head]); ++i)
             kernels.attention_merge(&total, to, results[at + i], tile_out + (at + i) * dim, dim);
         kernels.attention_finish(total.sum, to, dim);
+        if (kv.type == kv::CellType::Q8_0) rotate(to, to, dim, kQueryScale);
     });
 }
 
 // For many: a thread takes a block of tokens and a key head; several items a thread, so that one that is late takes
 // fewer. `alone`: the work is too little to wake the others for.
-void attend_by_blocks(const Job& job, const KvCells& kv, bool alone, ThreadPool& pool, Scratch& scratch) {
-    const AttentionShape& shape = job.shape;
-    const size_t n_token = job.visible.size(), dim = shape.head_dim, group = job.group();
+void attend_by_blocks(const Job& given, const KvCells& kv, bool alone, ThreadPool& pool, Scratch& scratch) {
+    const AttentionShape& shape = given.shape;
+    const size_t n_token = given.visible.size(), dim = shape.head_dim, group = given.group();
     const size_t n_threads = size_t(pool.size());
     const size_t block_tokens =
         std::clamp<size_t>(n_token * shape.n_head_kv / (4 * n_threads), 1, std::max<size_t>(1, kBlockQueries / group));
     const size_t thread_bytes = Workspace::bytes(kv.type, block_tokens * group, dim);
-    std::byte* const bytes = scratch.take(thread_bytes * n_threads + n_token * sizeof(TokenBlock)).data();
+    const size_t queries = query_bytes(kv.type, given.q.size());
+    std::byte* bytes = scratch.take(queries + thread_bytes * n_threads + n_token * sizeof(TokenBlock)).data();
+    Job job = given;
+    job.q = queries_for(kv.type, given.q, n_token, pool, bytes);
+    bytes += queries;
     auto* const blocks = reinterpret_cast<TokenBlock*>(bytes + thread_bytes * n_threads);
     WorkQueue queue(make_blocks(job.visible, block_tokens, blocks) * shape.n_head_kv, 1);
     const auto work = [&](int thread, int) {
         const Workspace w(kv.type, bytes + thread_bytes * size_t(thread), block_tokens * group, dim);
         TileReader tile(job.kernels, kv, shape.n_head_kv, dim, w.reader);
         while (const WorkQueue::Piece piece = queue.next())
-            job.run_block(blocks[piece.begin / shape.n_head_kv], piece.begin % shape.n_head_kv, tile, w);
+            job.run_block(blocks[piece.begin / shape.n_head_kv], piece.begin % shape.n_head_kv, tile, w,
+                          kv.type == kv::CellType::Q8_0);
     };
     if (alone)
         work(0, 1);

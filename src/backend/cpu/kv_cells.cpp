@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/rotation.h"
 #include "backend/cpu/rows_in_parallel.h"
 #include "base/error.h"
 #include "base/half.h"
@@ -33,9 +34,10 @@ bool supports_cells(kv::CellType type, size_t head_dim) { return type != kv::Cel
 
 void encode_q8_0_row(const Kernels& kernels, const float* x, std::byte* out, size_t n) {
     for (size_t i = 0; i < n; i += kBlock, out += kBlockBytes) {
-        float d;
+        float turned[kBlock], d;
         int16_t sum;  // of the block's integers, which only a matmul needs
-        kernels.quantize_row(x + i, kBlock, kBlock, {reinterpret_cast<int8_t*>(out + 2), &d, nullptr, &sum});
+        rotate(x + i, turned, kBlock, kCellScale);
+        kernels.quantize_row(turned, kBlock, kBlock, {reinterpret_cast<int8_t*>(out + 2), &d, nullptr, &sum});
         const uint16_t scale = f32_to_f16(d);
         std::memcpy(out, &scale, sizeof scale);
     }

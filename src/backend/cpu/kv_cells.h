@@ -26,7 +26,8 @@ void store_kv(const Kernels& kernels, ThreadPool& pool, kv::CellType type, std::
 void encode_f16_row_reference(const float* x, std::byte* out, size_t n);
 void decode_f16_row_reference(const std::byte* row, float* out, size_t n);
 void decode_q8_0_row_reference(const std::byte* row, float* out, size_t n);
-// The same with any kernels: a block is what their quantize_row makes of 32 values, its scale rounded to f16.
+// The same with any kernels: a block is what their quantize_row makes of 32 values, rotated (rotation.h), its scale
+// rounded to f16. Decoding gives the rotated values back: attention turns its queries and its results instead.
 void encode_q8_0_row(const Kernels& kernels, const float* x, std::byte* out, size_t n);
 
 // The regions of a layer: k, v [n_cell][n_head_kv][head_dim] in the cells' type, borrowed.
@@ -39,7 +40,8 @@ struct KvCells {
 
 inline constexpr size_t kAttentionTile = 64;
 
-// Finds the keys and values of up to 64 cells as rows of floats: in place where cells are f32, else decoded.
+// Finds the keys and values of up to 64 cells as rows of floats: in place where cells are f32, else decoded. Those of
+// q8_0 cells are rotated.
 class TileReader {
   public:
     // Bytes that one reader needs, a multiple of 64.

@@ -1,8 +1,11 @@
 // Cells: what is written in them, and that every set of kernels writes and reads the same.
 #include "backend/cpu/kv_cells.h"
 
+#include <bit>
+#include <cmath>
 #include <limits>
 
+#include "backend/cpu/rotation.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "each_kernels.h"
@@ -78,8 +81,9 @@ TEST_P(EachKernels, BlocksAreThoseOfTheReference) {
 
 TEST(KvCells, BlocksAreNearTheValuesAndGgufs) {
     for (const float magnitude : {0.05f, 1.0f, 300.0f}) {  // below, d is a subnormal half, which has fewer bits
-        const std::vector<float> x = values(512, 9, magnitude);
+        std::vector<float> x = values(512, 9, magnitude);
         const std::vector<std::byte> row = encode(scalar_kernels(), kv::CellType::Q8_0, x);
+        rotate(x.data(), x.data(), x.size(), kCellScale);
         const std::vector<float> back = decode(scalar_kernels(), kv::CellType::Q8_0, row, 512);
         std::vector<float> as_weights(512);
         quant::decode_row(gguf::TensorType::Q8_0, row, as_weights);
@@ -91,6 +95,33 @@ TEST(KvCells, BlocksAreNearTheValuesAndGgufs) {
             EXPECT_LE(std::abs(back[i] - x[i]), amax / 254 * 1.001f + amax * 0x1p-11f) << i;
         }
     }
+}
+
+TEST(KvCells, RotationIsTheMatrixAndItsOwnInverse) {
+    for (size_t row = 0; row < kRotation; ++row) {
+        std::vector<float> x(2 * kRotation, 0.0f), y(x.size());
+        x[kRotation + row] = 3;
+        rotate(x.data(), y.data(), x.size(), kCellScale);
+        for (size_t i = 0; i < kRotation; ++i) {
+            EXPECT_EQ(y[i], 0.0f) << "blocks do not reach into each other";
+            EXPECT_EQ(y[kRotation + i], std::popcount(row & i) % 2 == 0 ? 0.75f : -0.75f) << row << " " << i;
+        }
+        rotate(y.data(), y.data(), y.size(), kQueryScale);
+        EXPECT_EQ(y, x);
+    }
+}
+
+// Without the rotation the other values of a block keep hardly a bit beside one that is far out of line.
+TEST(KvCells, AValueOutOfLineCostsTheOthersLittle) {
+    std::vector<float> x = values(512, 11, 1);
+    for (size_t i = 7; i < x.size(); i += 32) x[i] = 100;
+    std::vector<float> back =
+        decode(scalar_kernels(), kv::CellType::Q8_0, encode(scalar_kernels(), kv::CellType::Q8_0, x), x.size());
+    rotate(back.data(), back.data(), back.size(), kQueryScale);
+    double error = 0;
+    for (size_t i = 0; i < x.size(); ++i) error += double(back[i] - x[i]) * (back[i] - x[i]);
+    // A step of 100 / 127 would make it 0.22.
+    EXPECT_LT(std::sqrt(error / double(x.size())), 0.06);
 }
 
 TEST(KvCells, ValuesThatAreNotFiniteMakeTheirBlockNaN) {
