@@ -98,7 +98,7 @@ std::vector<std::string> split_space(std::string_view text, int64_t most) {
         skip(true);
         if (i >= text.size()) return out;
         if (most-- == 0) {
-            add_part(out, without_space_behind(text.substr(i)));
+            add_part(out, text.substr(i));
             return out;
         }
         const size_t from = i;
