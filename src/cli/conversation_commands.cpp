@@ -121,8 +121,7 @@ After help(Talk&, const std::string&) {
         text += fmt::format("{:<19}{}\n", fmt::format("{} {}", command.name, command.argument), command.summary);
     say(text +
         "\nA line is a message. Lines from one that begins with \"\"\" to one that ends with \"\"\" are one, and so is "
-        "a "
-        "line\nthat ends in a backslash with the next. Ctrl-C stops a reply.");
+        "a line\nthat ends in a backslash with the next. Ctrl-C stops a reply.");
     return After::GoOn;
 }
 

@@ -112,14 +112,15 @@ void SamplingOptions::declare(CLI::App& app) {
         ->type_name("N");
 }
 
+bool SamplingOptions::forget_constraint(std::string_view name) {
+    if (name != "grammar" && name != "grammar-file" && name != "json-schema" && name != "json-schema-file")
+        return false;
+    for (std::string* one : {&grammar_, &grammar_file_, &schema_, &schema_file_}) one->clear();
+    return true;
+}
+
 bool SamplingOptions::forget(std::string_view name) {
-    for (const auto& [text_name, text] :
-         {std::pair("grammar", &grammar_), std::pair("grammar-file", &grammar_file_),
-          std::pair("json-schema", &schema_), std::pair("json-schema-file", &schema_file_)})
-        if (name == text_name) {
-            text->clear();
-            return true;
-        }
+    if (forget_constraint(name)) return true;
     for (const auto& [list_name, list] :
          {std::pair("logit-bias", &logit_biases_), std::pair("dry-sequence-breaker", &dry_breakers_)})
         if (name == list_name) {

@@ -22,8 +22,10 @@ class SamplingOptions {
     void declare(CLI::App& app);
 
     // As if the option of that name (without its dashes) had never been given; false where it is none of those that
-    // hold nothing then.
+    // hold nothing then. A text is held to one grammar or schema, so that of another option goes with the one named.
     bool forget(std::string_view name);
+    // The same for these four alone: what is to go before one of them is set anew.
+    bool forget_constraint(std::string_view name);
 
     // What was asked for, with a random seed where none was given. Throws UsageError for what is out of range, and
     // Error for a file that cannot be read.

@@ -64,6 +64,7 @@ void Talk::set(const std::string& name, const std::string& value) {
             throw UsageError("/set: expected NAME VALUE; /show lists what there is");
         return take(std::move(changed), name);
     }
+    changed.sampling.forget_constraint(name);
     std::vector<std::string> words = {fmt::format("--{}={}", name, value)};
     try {
         app.parse(words);

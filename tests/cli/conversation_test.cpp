@@ -161,6 +161,15 @@ TEST_F(Cnv, SettingsAreTakenBack) {
     EXPECT_EQ(after("/set grammar root ::= \"yes\"\n").out, "yes\n");
     EXPECT_EQ(after("/set grammar root ::= \"yes\"\n/set grammar\n").out, plain);
     EXPECT_EQ(after("/set json-schema {\"const\": 3}\n/set json-schema\n/set grammar root ::= \"no\"\n").out, "no\n");
+    // One at a time, whichever option it came by.
+    const std::string yes = folder_ / "yes.gbnf", three = folder_ / "three.json";
+    test::write_file(yes, "root ::= \"yes\"");
+    test::write_file(three, "{\"const\": 3}");
+    EXPECT_EQ(after("/set grammar-file " + yes + "\n/set grammar root ::= \"no\"\n").out, "no\n");
+    EXPECT_EQ(after("/set grammar-file " + yes + "\n/set grammar\n").out, plain);
+    EXPECT_EQ(after("/set json-schema-file " + three + "\n/set json-schema {\"const\": 4}\n").out, "4\n");
+    EXPECT_EQ(after("/set json-schema {\"const\": 4}\n/set json-schema-file " + three + "\n").out, "3\n");
+    EXPECT_EQ(after("/set json-schema-file " + three + "\n/set grammar-file " + yes + "\n").out, "yes\n");
     EXPECT_EQ(after("/set logit-bias 97-inf\n/set logit-bias\n").out, plain);
     EXPECT_EQ(after("/set stop " + plain.substr(0, 1) + "\n").out, "\n");
     EXPECT_EQ(after("/set stop " + plain.substr(0, 1) + "\n/set stop\n").out, plain);
