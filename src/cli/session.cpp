@@ -66,11 +66,14 @@ std::optional<Session::Restored> Session::restore(engine::Conversation& conversa
 void Session::save(const engine::Conversation& conversation, uint64_t seed) {
     std::string text = text_of(conversation, seed);
     if (text == last_text_) return;
-    if (const auto found = file_state(path_); found && found != last_state_)
-        throw Error(path_ +
-                    ": it has changed since this conversation was last read from it or written to it, and is "
-                    "left as it is; does another minfer use it?");
-    engine::save_session(path_, engine_, 0, identity_, text, conversation.held());
+    const auto check_unchanged = [&] {
+        if (const auto found = file_state(path_); found && found != last_state_)
+            throw Error(path_ +
+                        ": it has changed since this conversation was last read from it or written to it, and is left "
+                        "as it is; does another minfer use it? Another --session FILE, or /save FILE, keeps this one");
+    };
+    check_unchanged();  // before the work; and after it, for writing a large cache takes a while
+    engine::save_session(path_, engine_, 0, identity_, text, conversation.held(), check_unchanged);
     last_text_ = std::move(text);
     last_state_ = file_state(path_);
 }

@@ -27,6 +27,9 @@ constexpr size_t kHeaderBytes = 312;  // its own digest, the last of it, include
 constexpr size_t kPieceTokens = 256;  // read and written at a time
 constexpr size_t kMostText = size_t(1) << 30;
 
+// The number of q8_0 cells before they were rotated.
+constexpr uint32_t kPlainQ8_0 = 2;
+
 // As the file names it.
 uint32_t code_of(kv::CellType type) {
     switch (type) {
@@ -132,7 +135,8 @@ std::string problem(const File& file, const Header& header, std::span<const std:
     if (digest_of(bytes.first(own_digest)) != text_of(bytes.subspan(own_digest))) return "its header is damaged";
     if (header.identity != identity) return "it is of another model";
     if (header.cell_type != code_of(layout.type)) {
-        std::string name = fmt::format("type {}", header.cell_type);
+        std::string name =
+            header.cell_type == kPlainQ8_0 ? "q8_0 without rotation" : fmt::format("type {}", header.cell_type);
         for (const kv::CellType type : {kv::CellType::F32, kv::CellType::F16, kv::CellType::Q8_0})
             if (header.cell_type == code_of(type)) name = kv::type_name(type);
         return fmt::format("its cells are {}, those of this run {}", name, kv::type_name(layout.type));
@@ -190,7 +194,8 @@ std::vector<TokenId> read_cells(const File& file, const Header& header, Engine& 
 }  // namespace
 
 void save_session(const std::string& path, Engine& engine, SequenceId sequence, const std::string& identity,
-                  const std::string& text, std::span<const TokenId> tokens) {
+                  const std::string& text, std::span<const TokenId> tokens,
+                  const std::function<void()>& before_commit) {
     const std::span<const int32_t> cells = engine.sequences().cells(sequence);
     if (cells.size() != tokens.size())
         throw ShapeError(fmt::format("session: {} tokens of a sequence that holds {}", tokens.size(), cells.size()));
@@ -223,6 +228,7 @@ void save_session(const std::string& path, Engine& engine, SequenceId sequence, 
     header.rest_digest = hash.hex_digest();
     header_bytes = header_text(header);
     file.pwrite(0, std::as_bytes(std::span(header_bytes)));
+    if (before_commit) before_commit();
     file.commit();
 }
 

@@ -18,6 +18,7 @@
 //                  for each layer the keys of all tokens, then their values, as the cells hold them
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,9 +29,11 @@
 namespace minfer::engine {
 
 // Writes what the sequence holds, which is these tokens, and a text. The file is replaced whole or stays as it was.
-// Throws IoError, and ShapeError where the sequence holds another number of tokens.
+// `before_commit`, where it is given, is called when all is written and only the file's name is wanting; what it throws
+// leaves the file as it was. Throws IoError, and ShapeError where the sequence holds another number of tokens.
 void save_session(const std::string& path, Engine& engine, SequenceId sequence, const std::string& identity,
-                  const std::string& text, std::span<const TokenId> tokens);
+                  const std::string& text, std::span<const TokenId> tokens,
+                  const std::function<void()>& before_commit = {});
 
 struct LoadedSession {
     std::string text;
