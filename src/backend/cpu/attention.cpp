@@ -84,17 +84,15 @@ size_t make_blocks(std::span<const VisibleCells> visible, size_t most_tokens, To
     return n;
 }
 
-size_t aligned(size_t n) { return (n + Scratch::kAlignment - 1) / Scratch::kAlignment * Scratch::kAlignment; }
-
 // What a thread works with, in its part of the scratch. n_query is the most that go through a tile together.
 struct Workspace {
     static size_t bytes(kv::CellType cells, size_t n_query, size_t dim) {
-        return TileReader::memory_bytes(cells, dim) + aligned(kAttentionTile * dim * sizeof(float)) +
-               aligned(n_query * dim * sizeof(float)) + aligned(n_query * sizeof(TileQuery)) +
-               2 * aligned(n_query * sizeof(TileResult));
+        return TileReader::memory_bytes(cells, dim) + Scratch::aligned(kAttentionTile * dim * sizeof(float)) +
+               Scratch::aligned(n_query * dim * sizeof(float)) + Scratch::aligned(n_query * sizeof(TileQuery)) +
+               2 * Scratch::aligned(n_query * sizeof(TileResult));
     }
     Workspace(kv::CellType cells, std::byte* memory, size_t n_query, size_t dim) {
-        const auto take = [&](size_t n) { return std::exchange(memory, memory + aligned(n)); };
+        const auto take = [&](size_t n) { return std::exchange(memory, memory + Scratch::aligned(n)); };
         reader = take(TileReader::memory_bytes(cells, dim));
         across = reinterpret_cast<float*>(take(kAttentionTile * dim * sizeof(float)));
         tile_out = reinterpret_cast<float*>(take(n_query * dim * sizeof(float)));
@@ -171,11 +169,11 @@ struct Job {
 };
 
 // Queries as the cells want them, which for rotated cells are copies in `memory` of query_bytes(), 64-aligned.
-size_t query_bytes(kv::CellType type, size_t n) { return type == kv::CellType::Q8_0 ? aligned(n * sizeof(float)) : 0; }
+size_t query_bytes(kv::CellType type, size_t n) { return are_rotated(type) ? Scratch::aligned(n * sizeof(float)) : 0; }
 
 std::span<const float> queries_for(kv::CellType type, std::span<const float> q, size_t n_token, ThreadPool& pool,
                                    std::byte* memory) {
-    if (type != kv::CellType::Q8_0) return q;
+    if (!are_rotated(type)) return q;
     const std::span<float> turned(reinterpret_cast<float*>(memory), q.size());
     const size_t dim = q.size() / n_token;
     rows_in_parallel(pool, n_token, dim,
@@ -191,7 +189,7 @@ void attend_by_tiles(const Job& job, const KvCells& kv, size_t most, ThreadPool&
     const size_t n_tile = (most + kAttentionTile - 1) / kAttentionTile;
     const size_t n_result = n_token * n_head * n_tile;
     const size_t thread_bytes = Workspace::bytes(kv.type, group, dim);
-    const size_t result_bytes = aligned(n_result * sizeof(TileResult));
+    const size_t result_bytes = Scratch::aligned(n_result * sizeof(TileResult));
     const size_t queries = query_bytes(kv.type, given.size());
     std::byte* bytes =
         scratch.take(queries + thread_bytes * n_threads + result_bytes + n_result * dim * sizeof(float)).data();
@@ -239,7 +237,7 @@ void attend_by_tiles(const Job& job, const KvCells& kv, size_t most, ThreadPool&
         for (size_t i = 1; i < tiles(visible[h / n_head]); ++i)
             kernels.attention_merge(&total, to, results[at + i], tile_out + (at + i) * dim, dim);
         kernels.attention_finish(total.sum, to, dim);
-        if (kv.type == kv::CellType::Q8_0) rotate(to, to, dim, kQueryScale);
+        if (are_rotated(kv.type)) rotate(to, to, dim, kQueryScale);
     });
 }
 
@@ -264,7 +262,7 @@ void attend_by_blocks(const Job& given, const KvCells& kv, bool alone, ThreadPoo
         TileReader tile(job.kernels, kv, shape.n_head_kv, dim, w.reader);
         while (const WorkQueue::Piece piece = queue.next())
             job.run_block(blocks[piece.begin / shape.n_head_kv], piece.begin % shape.n_head_kv, tile, w,
-                          kv.type == kv::CellType::Q8_0);
+                          are_rotated(kv.type));
     };
     if (alone)
         work(0, 1);

@@ -1,5 +1,6 @@
 // Cells of the KV cache as rows of floats, written in a cell's type and read back from it.
-// Rounding: docs/numerics.md, "KV cells". The only files of this folder that know how a cell keeps its numbers.
+// Rounding: docs/numerics.md, "KV cells". The only files of this folder that know how a cell keeps its numbers; what
+// attention must know is whether it keeps them rotated.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,10 @@ struct Kernels;
 
 // Whether the CPU keeps heads of that size in cells of that type: q8_0 needs whole blocks of 32 values.
 bool supports_cells(kv::CellType type, size_t head_dim);
+
+// Whether keys and values of such cells are rotated (rotation.h): then queries must be, and what comes of them turned
+// back.
+inline bool are_rotated(kv::CellType type) { return type == kv::CellType::Q8_0; }
 
 // region[cells[t]] = x[t]. x [n_token][dim]; region [n_cells][kv::row_bytes(type, dim)]; cells [n_token], of which none
 // comes twice. Throws ShapeError where sizes do not fit, dim is not whole blocks, or a cell is not in [0, n_cells).

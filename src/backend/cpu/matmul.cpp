@@ -23,8 +23,6 @@ constexpr size_t kTokensAnItem = 512;
 // kernels take at once (6, 12, 16).
 constexpr size_t kSwiGluTokens = 96;
 
-size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
-
 void check_factor(const Weights& w, std::span<const float> x, size_t n_in, size_t n_token, size_t n_out_values) {
     weight_index(w.type);  // throws where there are no kernels
     const size_t block = std::max<size_t>(panel_layout(w.type).block, 1);
@@ -138,7 +136,7 @@ void matmul_swiglu(const Kernels& kernels, ThreadPool& pool, const Weights& gate
     const Items items(n_out, n_token, n_threads, panel_bytes);
     const size_t n_row = items.rows_an_item(), n_value = std::min(n_token, kSwiGluTokens) * n_row;
     const size_t unpacked[2] = {products[0].unpacked_bytes(n_row), products[1].unpacked_bytes(n_row)};
-    const size_t a_thread = unpacked[0] + unpacked[1] + aligned(2 * n_value * sizeof(float));
+    const size_t a_thread = unpacked[0] + unpacked[1] + Scratch::aligned(2 * n_value * sizeof(float));
     std::byte* const memory = scratch.take(rounded.bytes() + a_thread * n_threads).data();
     rounded.round(pool, memory);
     const Activations of[2] = {rounded.of(gate.type), rounded.of(up.type)};

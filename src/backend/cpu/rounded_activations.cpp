@@ -4,14 +4,9 @@
 
 #include "backend/cpu/panel.h"
 #include "backend/cpu/rows_in_parallel.h"
+#include "backend/cpu/scratch.h"
 
 namespace minfer::cpu {
-
-namespace {
-
-size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
-
-}  // namespace
 
 RoundedActivations::RoundedActivations(const Kernels& kernels, std::span<const float> x, size_t n_in)
     : kernels_(kernels), x_(x), n_in_(n_in), n_token_(x.size() / n_in) {}
@@ -31,10 +26,10 @@ void RoundedActivations::want(gguf::TensorType type, bool arranged) {
 void RoundedActivations::place(Integers& of, size_t at) const {
     of.q = of.end = at;
     if (!of.wanted) return;
-    of.d = of.q + aligned(n_token_ * n_in_);
-    of.sums16 = of.d + aligned(n_token_ * (n_in_ / of.block) * sizeof(float));
-    of.sums32 = of.sums16 + (of.block == 256 ? aligned(n_token_ * (n_in_ / 16) * sizeof(int16_t)) : 0);
-    of.arranged = of.sums32 + aligned(n_token_ * (n_in_ / 32) * sizeof(int16_t));
+    of.d = of.q + Scratch::aligned(n_token_ * n_in_);
+    of.sums16 = of.d + Scratch::aligned(n_token_ * (n_in_ / of.block) * sizeof(float));
+    of.sums32 = of.sums16 + (of.block == 256 ? Scratch::aligned(n_token_ * (n_in_ / 16) * sizeof(int16_t)) : 0);
+    of.arranged = of.sums32 + Scratch::aligned(n_token_ * (n_in_ / 32) * sizeof(int16_t));
     of.end = of.arranged + (n_token_ + kTokenGroup - 1) / kTokenGroup * of.arranged_bytes;
 }
 

@@ -12,6 +12,7 @@ namespace minfer::cpu {
 class Scratch {
   public:
     static constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
+    static constexpr size_t aligned(size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
     // At least `n` bytes at a multiple of kAlignment, with any content; valid until the next call.
     std::span<std::byte> take(size_t n);

@@ -1,5 +1,6 @@
 #include "backend/cpu/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -112,6 +113,24 @@ TEST_P(EachKernels, AttentionOfManyQueriesHasTheBitsOfTheReference) {
 }
 
 // An extreme value in one key and in one value of a head of 20, at each of `positions`.
+// A second key whose weight, exp of -80 to -105, goes through the subnormal numbers to nothing; its value makes it
+// seen.
+TEST_P(EachKernels, AttentionWithSubnormalWeights) {
+    for (float score = -80; score > -105; score -= 0.37f) {
+        Case c({1, 1, 16, 1.0f}, 2, 1);
+        std::ranges::fill(c.q, 0.0f);
+        c.q[0] = 1;
+        std::ranges::fill(c.k, 0.0f);
+        std::ranges::fill(c.v, 0.0f);
+        c.k[size_t(c.cells[1]) * 16] = score;
+        for (size_t i = 0; i < 16; ++i) c.v[size_t(c.cells[1]) * 16 + i] = 1e38f + float(i) * 1e37f;
+        EXPECT_EQ(bits(run(kernels(), 1, c)), bits(run(scalar_kernels(), 1, c))) << score;
+        if (score > -103) {
+            EXPECT_GT(run(kernels(), 1, c)[0], 0.0f) << score;
+        }
+    }
+}
+
 void expect_reference_bits_with_extreme_values(const Kernels& kernels, size_t n_head, size_t n_key, size_t n_token,
                                                std::initializer_list<size_t> positions) {
     for (const float value :

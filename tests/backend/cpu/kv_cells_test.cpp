@@ -111,6 +111,24 @@ TEST(KvCells, RotationIsTheMatrixAndItsOwnInverse) {
     }
 }
 
+// Each sum is rounded, so the bits are those of one order of steps: docs/numerics.md.
+TEST(KvCells, RotationAddsInTheOrderOfItsDefinition) {
+    std::vector<float> x = values(64 * kRotation, 5, 3), expected = x;
+    for (size_t block = 0; block < x.size(); block += kRotation) {
+        float* a = expected.data() + block;
+        for (const size_t apart : {16, 8, 4, 2, 1})
+            for (size_t i = 0; i < kRotation; ++i) {
+                if (i & apart) continue;
+                const float u = a[i], v = a[i + apart];
+                a[i] = u + v;
+                a[i + apart] = u - v;
+            }
+        for (size_t i = 0; i < kRotation; ++i) a[i] *= kQueryScale;
+    }
+    rotate(x.data(), x.data(), x.size(), kQueryScale);
+    EXPECT_EQ(bits(x), bits(expected));
+}
+
 // Without the rotation the other values of a block keep hardly a bit beside one that is far out of line.
 TEST(KvCells, AValueOutOfLineCostsTheOthersLittle) {
     std::vector<float> x = values(512, 11, 1);
