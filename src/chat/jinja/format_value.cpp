@@ -47,7 +47,7 @@ Spec parse_spec(std::string_view text, std::string_view type) {
     if (at(i) == '#') spec.alternate = true, ++i;
     if (!has_fill && at(i) == '0') {
         spec.fill = '0';
-        if (!spec.align && type != "str") spec.align = '=';
+        if (!spec.align && type != "str" && type != "Markup") spec.align = '=';
         ++i;
     }
     const auto number = [&](int64_t& to) {
@@ -129,7 +129,7 @@ std::string sign_of(const Spec& spec, bool negative) {
     raise_value_error(fmt::format("Unknown format code '\\x{:x}' for object of type '{}'", uint32_t(spec.type), type));
 }
 
-std::string format_text(const std::string& text, const Spec& spec) {
+std::string format_text(const std::string& text, const Spec& spec, std::string_view type) {
     if (spec.sign) {
         raise_value_error(spec.sign == ' ' ? "Space not allowed in string format specifier"
                                            : "Sign not allowed in string format specifier");
@@ -137,7 +137,7 @@ std::string format_text(const std::string& text, const Spec& spec) {
     if (spec.no_negative_zero) raise_value_error("Negative zero coercion (z) not allowed in string format specifier");
     if (spec.alternate) raise_value_error("Alternate form (#) not allowed in string format specifier");
     if (spec.align == '=') raise_value_error("'=' alignment not allowed in string format specifier");
-    if (spec.type && spec.type != 's') fail_code(spec, "str");
+    if (spec.type && spec.type != 's') fail_code(spec, type);
     if (spec.grouping) raise_value_error(fmt::format("Cannot specify '{}' with 's'.", spec.grouping));
     std::string cut = text;
     if (spec.precision >= 0 && spec.precision < int64_t(unicode::length(text))) {
@@ -280,10 +280,10 @@ std::string format_real(double value, char conversion, int precision, bool alter
 
 std::string format_value(const Value& value, std::string_view specification) {
     if (specification.empty()) return str(value);
-    const std::string_view name = type_name(value);
+    const std::string_view name = value.is_markup() ? "Markup" : type_name(value);
     switch (value.type()) {
         case Type::Str:
-            return format_text(value.text(), parse_spec(specification, name));
+            return format_text(value.text(), parse_spec(specification, name), name);
         case Type::Bool:
         case Type::Int:
             return format_integer(value, parse_spec(specification, name));
