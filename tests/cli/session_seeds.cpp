@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
     for (size_t i = 0; i < std::size(test::kCellTypes); ++i) {
         engine::Engine engine = test::tiny_session_engine(work, test::kCellTypes[i]);
         engine::Conversation conversation(engine, 0, test::tiny_session_encode(engine));
+        std::filesystem::remove(work / "session");  // a session does not write over one that it has not read
         cli::Session session((work / "session").string(), engine);
         const auto write = [&](const std::string& name, char forge) {
             session.save(conversation, 7);
