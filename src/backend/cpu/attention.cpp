@@ -115,6 +115,7 @@ struct Job {
     std::span<const float> q;
     std::span<const VisibleCells> visible;
     std::span<float> out;
+    bool rotated;  // as the cells are: are_rotated()
 
     size_t group() const { return shape.n_head / shape.n_head_kv; }
     // Where a token's query of a head of the group lies, in q and in out.
@@ -133,7 +134,7 @@ struct Job {
     }
 
     // All tiles of the tokens of a block, for the query heads that share a key head.
-    void run_block(TokenBlock block, size_t head_kv, TileReader& tile, const Workspace& w, bool rotated) const {
+    void run_block(TokenBlock block, size_t head_kv, TileReader& tile, const Workspace& w) const {
         const size_t dim = shape.head_dim;
         const VisibleCells& last = visible[block.end - 1];
         for (size_t i = 0; i < tiles(last); ++i) {
@@ -160,20 +161,22 @@ struct Job {
             }
         }
         for (size_t t = block.begin, n = 0; t < block.end; ++t)
-            for (size_t g = 0; g < group(); ++g, ++n) {
-                float* const to = out.data() + at(t, head_kv, g);
-                kernels.attention_finish(w.totals[n].sum, to, dim);
-                if (rotated) rotate(to, to, dim, kQueryScale);
-            }
+            for (size_t g = 0; g < group(); ++g, ++n) finish(w.totals[n].sum, out.data() + at(t, head_kv, g));
+    }
+
+    // The last division, and what comes of rotated values turned back.
+    void finish(float sum, float* to) const {
+        kernels.attention_finish(sum, to, shape.head_dim);
+        if (rotated) rotate(to, to, shape.head_dim, kQueryScale);
     }
 };
 
 // Queries as the cells want them, which for rotated cells are copies in `memory` of query_bytes(), 64-aligned.
-size_t query_bytes(kv::CellType type, size_t n) { return are_rotated(type) ? Scratch::aligned(n * sizeof(float)) : 0; }
+size_t query_bytes(bool rotated, size_t n) { return rotated ? Scratch::aligned(n * sizeof(float)) : 0; }
 
-std::span<const float> queries_for(kv::CellType type, std::span<const float> q, size_t n_token, ThreadPool& pool,
+std::span<const float> queries_for(bool rotated, std::span<const float> q, size_t n_token, ThreadPool& pool,
                                    std::byte* memory) {
-    if (!are_rotated(type)) return q;
+    if (!rotated) return q;
     const std::span<float> turned(reinterpret_cast<float*>(memory), q.size());
     const size_t dim = q.size() / n_token;
     rows_in_parallel(pool, n_token, dim,
@@ -183,17 +186,17 @@ std::span<const float> queries_for(kv::CellType type, std::span<const float> q, 
 
 // For few queries: each tile is work of its own, and the merges come after all of them.
 void attend_by_tiles(const Job& job, const KvCells& kv, size_t most, ThreadPool& pool, Scratch& scratch) {
-    const auto& [kernels, shape, given, visible, out] = job;
+    const auto& [kernels, shape, given, visible, out, rotated] = job;
     const size_t n_token = visible.size(), dim = shape.head_dim, n_head = shape.n_head, group = job.group();
     const size_t n_threads = size_t(pool.size());
     const size_t n_tile = (most + kAttentionTile - 1) / kAttentionTile;
     const size_t n_result = n_token * n_head * n_tile;
     const size_t thread_bytes = Workspace::bytes(kv.type, group, dim);
     const size_t result_bytes = Scratch::aligned(n_result * sizeof(TileResult));
-    const size_t queries = query_bytes(kv.type, given.size());
+    const size_t queries = query_bytes(rotated, given.size());
     std::byte* bytes =
         scratch.take(queries + thread_bytes * n_threads + result_bytes + n_result * dim * sizeof(float)).data();
-    const std::span<const float> q = queries_for(kv.type, given, n_token, pool, bytes);
+    const std::span<const float> q = queries_for(rotated, given, n_token, pool, bytes);
     bytes += queries;
     auto* const results = reinterpret_cast<TileResult*>(bytes + thread_bytes * n_threads);
     // [n_token][n_head][n_tile][dim]
@@ -236,8 +239,7 @@ void attend_by_tiles(const Job& job, const KvCells& kv, size_t most, ThreadPool&
         std::copy_n(tile_out + at * dim, dim, to);
         for (size_t i = 1; i < tiles(visible[h / n_head]); ++i)
             kernels.attention_merge(&total, to, results[at + i], tile_out + (at + i) * dim, dim);
-        kernels.attention_finish(total.sum, to, dim);
-        if (are_rotated(kv.type)) rotate(to, to, dim, kQueryScale);
+        job.finish(total.sum, to);
     });
 }
 
@@ -250,10 +252,10 @@ void attend_by_blocks(const Job& given, const KvCells& kv, bool alone, ThreadPoo
     const size_t block_tokens =
         std::clamp<size_t>(n_token * shape.n_head_kv / (4 * n_threads), 1, std::max<size_t>(1, kBlockQueries / group));
     const size_t thread_bytes = Workspace::bytes(kv.type, block_tokens * group, dim);
-    const size_t queries = query_bytes(kv.type, given.q.size());
+    const size_t queries = query_bytes(given.rotated, given.q.size());
     std::byte* bytes = scratch.take(queries + thread_bytes * n_threads + n_token * sizeof(TokenBlock)).data();
     Job job = given;
-    job.q = queries_for(kv.type, given.q, n_token, pool, bytes);
+    job.q = queries_for(given.rotated, given.q, n_token, pool, bytes);
     bytes += queries;
     auto* const blocks = reinterpret_cast<TokenBlock*>(bytes + thread_bytes * n_threads);
     WorkQueue queue(make_blocks(job.visible, block_tokens, blocks) * shape.n_head_kv, 1);
@@ -261,8 +263,7 @@ void attend_by_blocks(const Job& given, const KvCells& kv, bool alone, ThreadPoo
         const Workspace w(kv.type, bytes + thread_bytes * size_t(thread), block_tokens * group, dim);
         TileReader tile(job.kernels, kv, shape.n_head_kv, dim, w.reader);
         while (const WorkQueue::Piece piece = queue.next())
-            job.run_block(blocks[piece.begin / shape.n_head_kv], piece.begin % shape.n_head_kv, tile, w,
-                          are_rotated(kv.type));
+            job.run_block(blocks[piece.begin / shape.n_head_kv], piece.begin % shape.n_head_kv, tile, w);
     };
     if (alone)
         work(0, 1);
@@ -276,7 +277,7 @@ void attention(const Kernels& kernels, ThreadPool& pool, const AttentionShape& s
                const KvCells& kv, std::span<const VisibleCells> visible, std::span<float> out, Scratch& scratch) {
     const size_t most = check(shape, q, kv, visible, out);
     if (visible.empty()) return;
-    const Job job{kernels, shape, q, visible, out};
+    const Job job{kernels, shape, q, visible, out, are_rotated(kv.type)};
     const bool alone = pool.size() == 1 || visible.size() * shape.n_head * most * shape.head_dim < kAloneProducts;
     if (!alone && visible.size() * shape.n_head_kv < 2 * size_t(pool.size()))
         attend_by_tiles(job, kv, most, pool, scratch);
