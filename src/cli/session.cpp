@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <utility>
 
 #include "base/atomic_file.h"
@@ -34,10 +33,8 @@ uint64_t number(const ordered_json& json, const char* name, const std::string& p
 std::optional<Session::FileState> file_state(const std::string& path) {
     struct stat s{};
     if (stat(path.c_str(), &s) != 0) return std::nullopt;
-    std::error_code gone;
-    const auto written = std::filesystem::last_write_time(path, gone);
-    if (gone) return std::nullopt;
-    return Session::FileState{uint64_t(s.st_dev), uint64_t(s.st_ino), int64_t(s.st_size), written};
+    return Session::FileState{uint64_t(s.st_dev), uint64_t(s.st_ino), int64_t(s.st_size), int64_t(s.st_mtim.tv_sec),
+                              int64_t(s.st_mtim.tv_nsec)};
 }
 
 std::string restored_text(const std::string& path, const Session::Restored& restored) {

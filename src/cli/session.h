@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -33,7 +32,7 @@ class Session {
     struct FileState {
         uint64_t device, inode;
         int64_t size;
-        std::filesystem::file_time_type written;
+        int64_t seconds, nanoseconds;  // when it was last written to
 
         bool operator==(const FileState&) const = default;
     };

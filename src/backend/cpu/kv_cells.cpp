@@ -63,7 +63,7 @@ void store_kv(const Kernels& kernels, ThreadPool& pool, kv::CellType type, std::
 
 size_t TileReader::memory_bytes(kv::CellType type, size_t head_dim) {
     if (type == kv::CellType::F32) return 0;
-    return (2 * kAttentionTile * head_dim * sizeof(float) + 63) / 64 * 64;
+    return Scratch::aligned(2 * kAttentionTile * head_dim * sizeof(float));
 }
 
 TileReader::TileReader(const Kernels& kernels, const KvCells& cells, size_t n_head_kv, size_t head_dim,
