@@ -84,7 +84,7 @@ void Scheduler::place_layers(const Plan& plan) {
         }
         if (layers.empty()) continue;
         try {
-            kv_buffers_.push_back(backends_[b]->allocate(bytes));
+            kv_buffers_.push_back(backends_[b]->allocate(bytes, backend::Purpose::Cells));
         } catch (const std::bad_alloc&) {
             throw Error(fmt::format("out of memory: the KV cache of {} tokens needs {}; a smaller --n-ctx takes less",
                                     layout_.n_cells, format_byte_size(bytes)));
@@ -104,7 +104,7 @@ void Scheduler::reserve(const Plan& plan) {
         if (bytes == 0 || (arenas_[b] && arenas_[b]->size() >= bytes)) continue;
         statistics_.arena_bytes -= arenas_[b] ? arenas_[b]->size() : 0;
         arenas_[b].reset();  // first, so that both are never there together
-        arenas_[b] = backends_[b]->allocate(bytes);
+        arenas_[b] = backends_[b]->allocate(bytes, backend::Purpose::Arena);
         statistics_.arena_bytes += bytes;
         ++statistics_.n_arena_growth;
     }

@@ -260,7 +260,7 @@ bool InterpreterBackend::supports_fused(backend::Fusion fusion) const {
     return !options_.refused_fusions.contains(fusion);
 }
 
-std::unique_ptr<backend::Buffer> InterpreterBackend::allocate(size_t bytes) {
+std::unique_ptr<backend::Buffer> InterpreterBackend::allocate(size_t bytes, backend::Purpose) {
     return std::make_unique<MemoryBuffer>(bytes, options_.host_visible);
 }
 

@@ -28,7 +28,7 @@ class InterpreterBackend : public backend::Backend {
     std::string_view name() const override { return name_; }
     bool supports_op(const graph::Graph& graph, graph::NodeId id, kv::CellType cells) const override;
     bool supports_fused(backend::Fusion fusion) const override;
-    std::unique_ptr<backend::Buffer> allocate(size_t bytes) override;
+    std::unique_ptr<backend::Buffer> allocate(size_t bytes, backend::Purpose purpose) override;
     void register_weights(const graph::WeightTable& table, std::span<const graph::WeightId> ids) override;
     std::unique_ptr<backend::Program> prepare(const graph::Graph& graph, std::span<const graph::NodeId> nodes,
                                               std::span<const size_t> offsets, const kv::Layout& layout) override;

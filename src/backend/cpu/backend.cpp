@@ -12,6 +12,7 @@
 #include "backend/cpu/matmul.h"
 #include "backend/cpu/program.h"
 #include "base/error.h"
+#include "base/pages.h"
 
 namespace minfer::cpu {
 
@@ -25,25 +26,18 @@ namespace {
 
 class HostBuffer final : public backend::Buffer {
   public:
-    // Not cleared: pages that nobody writes stay unused.
-    explicit HostBuffer(size_t bytes)
-        : bytes_(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t(backend::kAlignment)))),
-          size_(bytes) {}
-    size_t size() const override { return size_; }
-    std::byte* host() override { return bytes_.get(); }
+    explicit HostBuffer(Pages pages) : pages_(std::move(pages)) {}
+    size_t size() const override { return pages_.size(); }
+    std::byte* host() override { return pages_.data(); }
     void read(size_t offset, std::span<std::byte> out) override {
-        std::memcpy(out.data(), bytes_.get() + offset, out.size());
+        std::memcpy(out.data(), pages_.data() + offset, out.size());
     }
     void write(size_t offset, std::span<const std::byte> bytes) override {
-        std::memcpy(bytes_.get() + offset, bytes.data(), bytes.size());
+        std::memcpy(pages_.data() + offset, bytes.data(), bytes.size());
     }
 
   private:
-    struct Free {
-        void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t(backend::kAlignment)); }
-    };
-    std::unique_ptr<std::byte[], Free> bytes_;
-    size_t size_;
+    Pages pages_;
 };
 
 bool is_f32_weight(const Node& node) {
@@ -117,7 +111,10 @@ bool CpuBackend::supports_op(const Graph& graph, NodeId id, kv::CellType cells) 
     return false;
 }
 
-std::unique_ptr<backend::Buffer> CpuBackend::allocate(size_t bytes) { return std::make_unique<HostBuffer>(bytes); }
+std::unique_ptr<backend::Buffer> CpuBackend::allocate(size_t bytes, backend::Purpose purpose) {
+    return std::make_unique<HostBuffer>(
+        Pages(bytes, purpose == backend::Purpose::Arena ? PageSize::Huge : PageSize::Small));
+}
 
 void CpuBackend::register_weights(const graph::WeightTable& table, std::span<const WeightId> ids) {
     weights_.resize(std::max(weights_.size(), table.size()));

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <new>
 #include <span>
+
+#include "base/pages.h"
 
 namespace minfer::cpu {
 
@@ -16,14 +16,10 @@ class Scratch {
 
     // At least `n` bytes at a multiple of kAlignment, with any content; valid until the next call.
     std::span<std::byte> take(size_t n);
-    size_t capacity() const { return capacity_; }
+    size_t capacity() const { return bytes_.size(); }
 
   private:
-    struct Free {
-        void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t(kAlignment)); }
-    };
-    std::unique_ptr<std::byte[], Free> bytes_;
-    size_t capacity_ = 0;
+    Pages bytes_;
 };
 
 }  // namespace minfer::cpu
