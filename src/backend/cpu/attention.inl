@@ -18,45 +18,63 @@ void attention_across(const float* const* k, size_t n_key, size_t head_dim, floa
     }
 }
 
-// scores[64 i .. 64 i + 16 m) = query i times 16 m keys. The 16 lanes of a product's reduction are 16 vectors here, one
-// after the other in the order in which the tree meets them, so that its sums need a stack of four and no shuffle.
-template <int n, int m>
-inline void scores_across(const float* const* q, const float* across, size_t head_dim, float* scores) {
-    constexpr uint8_t kOrder[16] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
-    Vec stack[4][n][m];
-    size_t top = 0;
-    for (size_t lane = 0; lane < 16; ++lane) {
-        Vec sum[n][m];
+// A reduction's 16 lanes in the order in which its tree meets them: each half of them, each quarter and so on is a branch.
+constexpr uint8_t kTreeOrder[16] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
+
+// What `count` lanes from kTreeOrder[first] on add to n queries times 16 m keys. A lane of a product is a vector here,
+// its lanes are keys, so the tree needs no shuffle.
+template <int first, int count, int n, int m>
+__attribute__((always_inline)) inline void branch_across(const float* const* q, const float* across, size_t head_dim,
+                                                         Vec (&sum)[n][m]) {
+    if constexpr (count > kLanesAtOnce) {
+        Vec second[n][m];
+        branch_across<first, count / 2>(q, across, head_dim, sum);
+        branch_across<first + count / 2, count / 2>(q, across, head_dim, second);
+#pragma GCC unroll 16
         for (int i = 0; i < n; ++i)
-            for (int b = 0; b < m; ++b) sum[i][b] = zero();
-        for (size_t d = kOrder[lane]; d < head_dim; d += 16) {
+#pragma GCC unroll 16
+            for (int b = 0; b < m; ++b) sum[i][b] = sum[i][b] + second[i][b];
+    } else {
+        static_assert(count <= 2);
+        Vec lanes[count][n][m];
+#pragma GCC unroll 16
+        for (int l = 0; l < count; ++l)
+#pragma GCC unroll 16
+            for (int i = 0; i < n; ++i)
+#pragma GCC unroll 16
+                for (int b = 0; b < m; ++b) lanes[l][i][b] = zero();
+        const auto add_products = [&](int l, size_t d) __attribute__((always_inline)) {
             Vec keys[m];
+#pragma GCC unroll 16
             for (int b = 0; b < m; ++b) keys[b] = load(across + d * kAttentionTile + size_t(16 * b));
 #pragma GCC unroll 16
             for (int i = 0; i < n; ++i) {
                 const Vec query = all(q[i][d]);
 #pragma GCC unroll 16
-                for (int b = 0; b < m; ++b) sum[i][b] = fma(query, keys[b], sum[i][b]);
+                for (int b = 0; b < m; ++b) lanes[l][i][b] = fma(query, keys[b], lanes[l][i][b]);
             }
-        }
-        for (size_t ended = lane; ended & 1; ended >>= 1) {  // pairs, then pairs of pairs, that this lane completes
-            --top;
+        };
+        size_t row = 0;
+        for (; row + 16 <= head_dim; row += 16)
 #pragma GCC unroll 16
-            for (int i = 0; i < n; ++i)
+            for (int l = 0; l < count; ++l) add_products(l, row + kTreeOrder[first + l]);
 #pragma GCC unroll 16
-                for (int b = 0; b < m; ++b) sum[i][b] = stack[top][i][b] + sum[i][b];
-        }
-        if (lane < 15) {
+        for (int l = 0; l < count; ++l)
+            if (row + kTreeOrder[first + l] < head_dim) add_products(l, row + kTreeOrder[first + l]);
 #pragma GCC unroll 16
-            for (int i = 0; i < n; ++i)
+        for (int i = 0; i < n; ++i)
 #pragma GCC unroll 16
-                for (int b = 0; b < m; ++b) stack[top][i][b] = sum[i][b];
-            ++top;
-        } else {
-            for (int i = 0; i < n; ++i)
-                for (int b = 0; b < m; ++b) store(sum[i][b], scores + size_t(i) * kAttentionTile + 16 * b);
-        }
+            for (int b = 0; b < m; ++b) sum[i][b] = count == 2 ? lanes[0][i][b] + lanes[count - 1][i][b] : lanes[0][i][b];
     }
+}
+
+// scores[64 i .. 64 i + 16 m) = query i times 16 m keys.
+template <int n, int m>
+inline void scores_across(const float* const* q, const float* across, size_t head_dim, float* scores) {
+    Vec sum[n][m];
+    branch_across<0, 16>(q, across, head_dim, sum);
+    for (int i = 0; i < n; ++i)
+        for (int b = 0; b < m; ++b) store(sum[i][b], scores + size_t(i) * kAttentionTile + 16 * b);
 }
 
 // out[0 .. 15]: q times the 16 keys, each a reduction of 16 lanes.

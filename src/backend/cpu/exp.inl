@@ -1,9 +1,7 @@
 // The float exp, sixteen at a time: base/exp_constants.h.
 inline Vec exp(Vec x) {
-    // Comparisons are false for NaN, so NaN stays; what becomes of its n does not matter, for NaN times anything is
-    // NaN.
-    x = select_less(all(exp_f32::kLargest), x, all(exp_f32::kLargest), x);
-    x = select_less(x, all(exp_f32::kSmallest), all(exp_f32::kSmallest), x);
+    // NaN stays, as the second of each two; what becomes of its n does not matter, for NaN times anything is NaN.
+    x = max(all(exp_f32::kSmallest), min(all(exp_f32::kLargest), x));
     const Vec t = fma(x, all(exp_f32::kLog2E), all(exp_f32::kRound));
     const Vec n = t - all(exp_f32::kRound);
     const Vec r = fnma(n, all(exp_f32::kLn2Low), fnma(n, all(exp_f32::kLn2High), x));

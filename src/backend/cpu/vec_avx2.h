@@ -7,6 +7,7 @@ constexpr int kTokensFloat = 6,
 constexpr int kQueriesAtOnce = 2;
 constexpr int kValuesAtOnce = 2;
 constexpr int kKeysAtOnce = 4;
+constexpr int kLanesAtOnce = 1;
 
 struct Vec {
     __m256 low, high;
@@ -57,6 +58,7 @@ inline Vec negate(Vec a) {
     return {_mm256_xor_ps(a.low, sign), _mm256_xor_ps(a.high, sign)};
 }
 inline Vec max(Vec a, Vec b) { return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)}; }
+inline Vec min(Vec a, Vec b) { return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)}; }
 inline float max_lane(Vec x) {
     const __m256 a = _mm256_max_ps(x.low, x.high);
     const __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -300,10 +302,6 @@ inline void store_low_words(VecI a, int16_t* p) {
 inline void store_low_bytes(VecI a, int8_t* p) {
     // low_words() gives 8 words in a register; the signed pack keeps values of -128 .. 127.
     _mm_storeu_si128((__m128i*)p, _mm_packs_epi16(low_words(a.low), low_words(a.high)));
-}
-inline Vec select_less(Vec x, Vec y, Vec a, Vec b) {
-    return {_mm256_blendv_ps(b.low, a.low, _mm256_cmp_ps(x.low, y.low, _CMP_LT_OQ)),
-            _mm256_blendv_ps(b.high, a.high, _mm256_cmp_ps(x.high, y.high, _CMP_LT_OQ))};
 }
 
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }

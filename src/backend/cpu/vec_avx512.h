@@ -12,6 +12,7 @@ constexpr int kTokensFloat = 12, kPanelsFloat = 2;  // 24 chains, two columns an
 constexpr int kQueriesAtOnce = 4;                   // with 2 vectors of keys or 4 of values: 8 or 16 chains
 constexpr int kValuesAtOnce = 4;
 constexpr int kKeysAtOnce = 16;  // keys whose products with a query are summed side by side
+constexpr int kLanesAtOnce = 2;  // of a reduction whose lanes are vectors: 16 chains
 
 struct Vec {
     __m512 v;
@@ -39,8 +40,9 @@ inline Vec operator/(Vec a, Vec b) { return {_mm512_div_ps(a.v, b.v)}; }
 inline Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }    // a * b + c
 inline Vec fnma(Vec a, Vec b, Vec c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }  // -(a * b) + c
 inline Vec negate(Vec a) { return {_mm512_xor_ps(a.v, _mm512_set1_ps(-0.0f))}; }
-// a > b ? a : b, lane by lane: b where either is NaN.
+// a > b ? a : b and a < b ? a : b, lane by lane: b where either is NaN.
 inline Vec max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
+inline Vec min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
 // The largest lane, where none is NaN.
 inline float max_lane(Vec x) { return _mm512_reduce_max_ps(x.v); }
 // x * 2^n, rounded once; n is an integer.
@@ -222,9 +224,5 @@ inline VecI max_of_quarters32(VecI a) {
 inline void store_low_words(VecI a, int16_t* p) { _mm256_storeu_si256((__m256i*)p, _mm512_cvtepi32_epi16(a.v)); }
 // The low byte of each lane.
 inline void store_low_bytes(VecI a, int8_t* p) { _mm_storeu_si128((__m128i*)p, _mm512_cvtepi32_epi8(a.v)); }
-// a where x < y, else b; false where either is NaN.
-inline Vec select_less(Vec x, Vec y, Vec a, Vec b) {
-    return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(x.v, y.v, _CMP_LT_OQ), b.v, a.v)};
-}
 
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }

@@ -10,6 +10,7 @@ constexpr int kTokensFloat = 6, kPanelsFloat = 1;
 constexpr int kQueriesAtOnce = 2;
 constexpr int kValuesAtOnce = 2;
 constexpr int kKeysAtOnce = 4;
+constexpr int kLanesAtOnce = 1;
 
 struct Vec {
     float32x4_t q[4];  // the quarters
@@ -92,11 +93,8 @@ inline Vec fnma(Vec a, Vec b, Vec c) { return MINFER_EACH_3(vfmsq_f32, c, a, b);
 inline Vec negate(Vec a) { return MINFER_EACH_1(vnegq_f32, a); }
 inline float32x4_t greater(float32x4_t a, float32x4_t b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 inline Vec max(Vec a, Vec b) { return MINFER_EACH_2(greater, a, b); }
-inline Vec select_less(Vec x, Vec y, Vec a, Vec b) {
-    const VecI less = MINFER_EACH_2((uint8x16_t)vcltq_f32, x, y);
-    return {{vbslq_f32((uint32x4_t)less.q[0], a.q[0], b.q[0]), vbslq_f32((uint32x4_t)less.q[1], a.q[1], b.q[1]),
-             vbslq_f32((uint32x4_t)less.q[2], a.q[2], b.q[2]), vbslq_f32((uint32x4_t)less.q[3], a.q[3], b.q[3])}};
-}
+inline float32x4_t less(float32x4_t a, float32x4_t b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+inline Vec min(Vec a, Vec b) { return MINFER_EACH_2(less, a, b); }
 inline float max_lane(Vec x) { return vmaxvq_f32(vmaxq_f32(vmaxq_f32(x.q[0], x.q[1]), vmaxq_f32(x.q[2], x.q[3]))); }
 // By two factors, for the power may not be a float. The first product is exact for |x| near 1 and |n| < 252.
 inline float32x4_t power_of_two(int32x4_t n) { return (float32x4_t)vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23); }
