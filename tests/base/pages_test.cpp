@@ -23,7 +23,8 @@ TEST(Pages, AreZeroedAndStartAtAHugePage) {
 TEST(Pages, OfBothSizesHoldTheSame) {
     for (const PageSize size : {PageSize::Huge, PageSize::Small}) {
         const Pages pages(2 * Pages::kHugePage, size);
-        EXPECT_TRUE(std::all_of(pages.data(), pages.data() + pages.size(), [](std::byte b) { return b == std::byte(0); }));
+        EXPECT_TRUE(
+            std::all_of(pages.data(), pages.data() + pages.size(), [](std::byte b) { return b == std::byte(0); }));
         std::fill_n(pages.data(), pages.size(), std::byte(1));
     }
 }

@@ -18,7 +18,8 @@ void attention_across(const float* const* k, size_t n_key, size_t head_dim, floa
     }
 }
 
-// A reduction's 16 lanes in the order in which its tree meets them: each half of them, each quarter and so on is a branch.
+// A reduction's 16 lanes in the order in which its tree meets them: each half of them, each quarter and so on is a
+// branch.
 constexpr uint8_t kTreeOrder[16] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
 
 // What `count` lanes from kTreeOrder[first] on add to n queries times 16 m keys. A lane of a product is a vector here,
@@ -64,7 +65,8 @@ __attribute__((always_inline)) inline void branch_across(const float* const* q, 
 #pragma GCC unroll 16
         for (int i = 0; i < n; ++i)
 #pragma GCC unroll 16
-            for (int b = 0; b < m; ++b) sum[i][b] = count == 2 ? lanes[0][i][b] + lanes[count - 1][i][b] : lanes[0][i][b];
+            for (int b = 0; b < m; ++b)
+                sum[i][b] = count == 2 ? lanes[0][i][b] + lanes[count - 1][i][b] : lanes[0][i][b];
     }
 }
 
