@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <charconv>
+#include <functional>
 
 #include "base/error.h"
 #include "tokenizer/byte_alphabet.h"
@@ -10,7 +13,7 @@
 namespace minfer::tokenizer {
 namespace {
 
-constexpr TokenId kNoToken = -1;
+uint32_t hash_of(std::string_view spelling) { return uint32_t(std::hash<std::string_view>()(spelling)); }
 
 // "<0x0A>", the spelling of a Byte token.
 std::optional<char> named_byte(std::string_view text) {
@@ -53,9 +56,9 @@ TokenTable::TokenTable(const Vocabulary& vocabulary) : types_(vocabulary.types) 
                           fmt::format("one for each of the {} tokens", n));
     size_t total = 0;
     for (const std::string_view token : vocabulary.tokens) total += token.size();
-    spellings_.reserve(n, total);  // the index points into it: it may not move
+    spellings_.reserve(n, total);
     pieces_.reserve(n, total);
-    by_spelling_.reserve(n);
+    slots_.assign(std::bit_ceil(std::max<size_t>(2 * n, 16)), Slot{0, kNoToken});
     for (size_t i = 0; i < n; ++i) {
         const TokenId id = TokenId(i);
         const std::string_view token = vocabulary.tokens[i];
@@ -71,10 +74,12 @@ TokenTable::TokenTable(const Vocabulary& vocabulary) : types_(vocabulary.types) 
             pieces_.add(bytes_of(token, token_type));
         }
         if (token.empty()) continue;
-        const auto [other, inserted] = by_spelling_.emplace(spellings_[i], id);
-        if (!inserted)
+        const uint32_t hash = hash_of(token);
+        Slot& slot = slots_[slot_of(token, hash)];
+        if (slot.id != kNoToken)
             throw FormatError(vocabulary.source, fmt::format("key 'tokenizer.ggml.tokens', token {}", i),
-                              fmt::format("the spelling of token {}", other->second), "a spelling of its own");
+                              fmt::format("the spelling of token {}", slot.id), "a spelling of its own");
+        slot = {hash, id};
     }
     for (size_t byte = 0; byte < 256; ++byte) of_byte_[byte] = find_plain(byte_spellings()[byte]).value_or(kNoToken);
 }
@@ -85,10 +90,17 @@ size_t TokenTable::checked(TokenId id) const {
     return size_t(id);
 }
 
+size_t TokenTable::slot_of(std::string_view spelling, uint32_t hash) const {
+    const size_t mask = slots_.size() - 1;
+    for (size_t slot = hash & mask;; slot = (slot + 1) & mask) {
+        const Slot& at = slots_[slot];
+        if (at.id == kNoToken || (at.hash == hash && spellings_[size_t(at.id)] == spelling)) return slot;
+    }
+}
+
 std::optional<TokenId> TokenTable::find(std::string_view spelling) const {
-    const auto found = by_spelling_.find(spelling);
-    if (found == by_spelling_.end()) return std::nullopt;
-    return found->second;
+    const TokenId id = slots_[slot_of(spelling, hash_of(spelling))].id;
+    return id == kNoToken ? std::nullopt : std::optional(id);
 }
 
 std::optional<TokenId> TokenTable::find_plain(std::string_view spelling) const {

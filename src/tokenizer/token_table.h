@@ -3,10 +3,10 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "tokenizer/vocabulary.h"
@@ -18,9 +18,6 @@ class TokenTable {
     // Throws FormatError for types that are not one a token, two tokens of one spelling, and a Byte token that does not
     // name a byte. Empty tokens may repeat; they stand for nothing and no text becomes one.
     explicit TokenTable(const Vocabulary& vocabulary);
-    // The index points into the spellings.
-    TokenTable(const TokenTable&) = delete;
-    TokenTable& operator=(const TokenTable&) = delete;
 
     size_t size() const { return pieces_.size(); }
     // These take any id and throw Error for one outside the vocabulary.
@@ -50,11 +47,21 @@ class TokenTable {
         std::string bytes_;
         std::vector<size_t> ends_;
     };
+    // Ids by the hash of their spelling, with open addressing: merges ask for three spellings each when a tokenizer is
+    // made.
+    struct Slot {
+        uint32_t hash;
+        TokenId id;  // kNoToken: nobody's
+    };
+    static constexpr TokenId kNoToken = -1;
+
     size_t checked(TokenId id) const;
+    // Of the token with this spelling, or else where it would go.
+    size_t slot_of(std::string_view spelling, uint32_t hash) const;
 
     Strings spellings_, pieces_;
     std::vector<TokenType> types_;
-    std::unordered_map<std::string_view, TokenId> by_spelling_;
+    std::vector<Slot> slots_;  // a power of two, at most half of them taken
     std::array<TokenId, 256> of_byte_;
 };
 
