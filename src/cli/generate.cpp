@@ -134,6 +134,7 @@ int generate(const std::vector<std::string>& args) {
     a.generation.n_predict = a.n_predict.value_or(kDefaultPredict);
 
     const auto start = std::chrono::steady_clock::now();
+    a.engine.texts = true;
     engine::Engine engine(job.model, a.engine);
     engine::Conversation conversation(engine, 0, message_encoder(engine, a.prompt_template));
     std::optional<Session> session =

@@ -40,6 +40,7 @@ int run(const std::vector<std::string>& args) {
     if (const std::optional<int> status = parse(app, args)) return *status;
 
     options.n_ctx = engine::kPerplexityChunk;
+    options.texts = true;
     const std::string content = read_whole_file(text);
     engine::Engine engine(model_file(model), options);
     const std::vector<engine::TokenId> tokens = engine.tokenizer().encode(content);

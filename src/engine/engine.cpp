@@ -34,6 +34,8 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
     const size_t n_ctx =
         options.n_ctx ? options.n_ctx : std::min(kDefaultContext, model_->hyperparameters().n_ctx_train);
     threads_ = std::make_unique<ThreadPool>(options.n_threads);
+    if (options.texts && threads_->size() > 1)
+        tokenizer_to_come_ = std::async(std::launch::async, [this] { return tokenizer::Tokenizer::from_gguf(file_); });
     const cpu::Kernels& kernels = cpu::choose_kernels(usable_cpu_features());
     kernels_name_ = kernels.name;
     cpu::RepackOptions repack;
@@ -52,18 +54,22 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
     // A decode step is planned now: what no backend runs is refused before the first batch, cells have their memory,
     // and the weights are repacked, for its graph multiplies by every matrix.
     scheduler_->plan(decode_params());
+    loaded_ = true;
 }
 
 Engine::~Engine() = default;
 
 void Engine::repacked(std::span<const std::byte> rows, size_t n_bytes) {
     file_.release(rows);
+    if (loaded_) return;
     n_bytes_loaded_ += rows.size();
     if (options_.on_loading) options_.on_loading(n_bytes_loaded_, n_bytes);
 }
 
 const tokenizer::Tokenizer& Engine::tokenizer() {
-    if (!tokenizer_) tokenizer_.emplace(tokenizer::Tokenizer::from_gguf(file_));
+    if (!tokenizer_)
+        tokenizer_.emplace(tokenizer_to_come_.valid() ? tokenizer_to_come_.get()
+                                                      : tokenizer::Tokenizer::from_gguf(file_));
     return *tokenizer_;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,11 +31,15 @@ struct EngineOptions {
     // How cells keep their numbers; nothing: kv::cell_type_from_environment().
     std::optional<kv::CellType> cell_type = {};
     runtime::FusionOptions fusion = runtime::FusionOptions::from_environment();
-    // Weights are copied from the file into the layout that the kernels read fastest, and the file's pages let go.
-    // Without, they are read from the mapped file, which other processes may share. The same bits either way.
+    // Weights are copied from the file into the layout that the kernels read fastest, and the file's pages let go;
+    // those that are floats not now but over the first steps of few tokens. Without, they are read from the mapped
+    // file, which other processes may share. The same bits either way.
     bool repack = true;
-    // Told of the bytes of weights done so far, and of all, while they are repacked. Called from any thread, one call
-    // at a time.
+    // Texts are to come: the tokenizer is made beside the repacking, where there are several threads, rather than when
+    // it is first asked for.
+    bool texts = false;
+    // Told of the bytes of weights done so far, and of all, while they are repacked at load. Called from any thread,
+    // one call at a time.
     std::function<void(size_t done, size_t total)> on_loading = {};
 };
 
@@ -59,7 +64,8 @@ class Engine {
     ThreadPool& threads() { return *threads_; }
     runtime::Scheduler& scheduler() { return *scheduler_; }
 
-    // Built when first asked for: not every job needs text. Throws what tokenizer::Tokenizer throws.
+    // Built when first asked for, or before (EngineOptions::texts): not every job needs text. Throws what
+    // tokenizer::Tokenizer throws.
     const tokenizer::Tokenizer& tokenizer();
 
     // For make_sampler(); built when first asked for, with the tokenizer.
@@ -111,6 +117,7 @@ class Engine {
     gguf::Gguf file_;
     std::unique_ptr<model::Model> model_;
     std::optional<tokenizer::Tokenizer> tokenizer_;
+    std::future<tokenizer::Tokenizer> tokenizer_to_come_;
     std::optional<sampling::SamplerVocabulary> sampler_vocabulary_;
     std::unique_ptr<ThreadPool> threads_;
     std::string_view kernels_name_;
@@ -118,6 +125,7 @@ class Engine {
     std::optional<kv::Sequences> sequences_;
     std::unique_ptr<runtime::Scheduler> scheduler_;
     size_t n_bytes_loaded_ = 0;
+    bool loaded_ = false;
     BatchInputs inputs_;
     std::vector<size_t> rows_;
 };

@@ -173,6 +173,26 @@ TEST_F(EngineTest, GivesTheRowsThatWereAskedFor) {
     engine.run(batch({1, 2, 3}, false), [&](const Engine::Logits&) { ADD_FAILURE() << "nobody asked"; });
 }
 
+TEST_F(EngineTest, ATokenizerMadeAheadIsTheSameAndSoAreItsErrors) {
+    const std::string path = folder_ / "with_tokenizer.gguf";
+    test::TinyShape shape;
+    shape.n_vocab = 258;
+    test::TinyFile file = test::tiny_file("llama", shape);
+    test::add_byte_tokenizer(file);
+    file.write(path);
+    Engine later(path, {.n_threads = 2}), ahead(path, {.n_threads = 2, .texts = true});
+    EXPECT_EQ(ahead.tokenizer().encode("hello, world"), later.tokenizer().encode("hello, world"));
+    EXPECT_EQ(&ahead.tokenizer(), &ahead.tokenizer());
+    {
+        const Engine never_asked(path, {.n_threads = 2, .texts = true});
+    }
+
+    file.set("tokenizer.ggml.model", gguf::Value::string("spm"));
+    file.write(path);
+    Engine without(path, {.n_threads = 2, .texts = true});
+    EXPECT_THAT([&] { without.tokenizer(); }, ThrowsMessage<UnsupportedError>(HasSubstr("unsupported tokenizer")));
+}
+
 TEST_F(EngineTest, NaNLogitsNameTheToken) {
     // An embedding that is infinite makes NaN of whatever follows it.
     const std::string path = write();
