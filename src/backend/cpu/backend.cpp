@@ -10,6 +10,7 @@
 
 #include "backend/cpu/kv_cells.h"
 #include "backend/cpu/matmul.h"
+#include "backend/cpu/panel.h"
 #include "backend/cpu/program.h"
 #include "base/error.h"
 #include "base/pages.h"
@@ -39,6 +40,9 @@ class HostBuffer final : public backend::Buffer {
   private:
     Pages pages_;
 };
+
+// Of floats, bytes of rows between two steps: a small part of a step's own time.
+constexpr size_t kRepackedAtOnce = size_t(128) << 20;
 
 bool is_f32_weight(const Node& node) {
     return node.op == Op::Weight && node.as<graph::WeightAttributes>().type == gguf::TensorType::F32;
@@ -138,8 +142,11 @@ std::unique_ptr<backend::Program> CpuBackend::prepare(const Graph& graph, std::s
     return std::make_unique<CpuProgram>(*this, graph, nodes, offsets, layout);
 }
 
+bool CpuBackend::waits(WeightId id) const { return std::ranges::count(waiting_, id) != 0; }
+
 void CpuBackend::repack_matrices(const Graph& graph, std::span<const NodeId> nodes) {
     std::vector<Weights*> matrices;
+    std::vector<WeightId> waiting;
     for (NodeId id : nodes) {
         const Node& node = graph[id];
         if (node.op != Op::MatMul && node.op != Op::MatMulGroup && node.op != Op::MatMulSwiGlu) continue;
@@ -148,10 +155,30 @@ void CpuBackend::repack_matrices(const Graph& graph, std::span<const NodeId> nod
             const WeightId weight_id = graph[input].as<graph::WeightAttributes>().id;
             weight(weight_id);  // throws where it is not registered
             Weights* w = &weights_[size_t(weight_id)];
-            if (!w->panels && std::ranges::count(matrices, w) == 0) matrices.push_back(w);
+            if (w->panels) continue;
+            if (panel_layout(w->type).block == 0) {
+                if (!waits(weight_id) && std::ranges::count(waiting, weight_id) == 0) waiting.push_back(weight_id);
+            } else if (std::ranges::count(matrices, w) == 0) {
+                matrices.push_back(w);
+            }
         }
     }
+    waiting_.insert(waiting_.begin(), waiting.rbegin(), waiting.rend());
     if (!matrices.empty()) panels_.push_back(repack(kernels_, pool_, matrices, repack_.repacked));
+}
+
+void CpuBackend::repack_more() {
+    std::vector<Weights*> matrices;
+    for (size_t bytes = 0; !waiting_.empty() && bytes < kRepackedAtOnce; waiting_.pop_back()) {
+        matrices.push_back(&weights_[size_t(waiting_.back())]);
+        bytes += matrices.back()->n_out * matrices.back()->row_bytes;
+    }
+    if (matrices.empty()) return;
+    try {
+        panels_.push_back(repack(kernels_, pool_, matrices, repack_.repacked));
+    } catch (const std::bad_alloc&) {
+        waiting_.clear();  // rows as the file has them give the same bits
+    }
 }
 
 const Weights& CpuBackend::weight(WeightId id) const {

@@ -19,7 +19,8 @@ namespace minfer::cpu {
 // The parameters of a RopeTable node; `freq_factors` [n_rot / 2] or empty, borrowed.
 RopeParams rope_params(const graph::RopeParams& params, std::span<const float> freq_factors);
 
-// Whether matrices that are multiplied by are repacked (compact.h) when the first program that does so is prepared.
+// Whether matrices that are multiplied by are repacked (compact.h): integers when the first program that does so is
+// prepared; floats, which are many bytes and serve a prompt as well as they are, over the first programs of few tokens.
 struct RepackOptions {
     bool enabled = false;
     Repacked repacked = {};
@@ -49,11 +50,14 @@ class CpuBackend final : public backend::Backend {
     const Weights& weight(graph::WeightId id) const;
     // A registered weight [1][n] in F32, as floats.
     std::span<const float> vector(graph::WeightId id) const;
+    // Repacks some of the matrices that still wait for it.
+    void repack_more();
     // The table of that RopeTable node, one for all nodes and graphs with its parameters.
     RopeTable& rope_table(const graph::Graph& graph, const graph::Node& node);
 
   private:
     void repack_matrices(const graph::Graph& graph, std::span<const graph::NodeId> nodes);
+    bool waits(graph::WeightId id) const;
 
     struct KnownTable {
         graph::RopeParams params;
@@ -66,6 +70,7 @@ class CpuBackend final : public backend::Backend {
     Scratch scratch_;
     RepackOptions repack_;
     std::vector<Weights> weights_;                     // by id; data null where not registered
+    std::vector<graph::WeightId> waiting_;             // to be repacked, the first last
     std::vector<Pages> panels_;                        // of weights_
     std::vector<std::unique_ptr<float[]>> realigned_;  // copies of vectors that a file holds off a float's alignment
     std::vector<KnownTable> tables_;

@@ -12,8 +12,6 @@ namespace {
 
 // From this many tokens on, unpacking a panel costs less than reading the weights once a token does.
 constexpr size_t kPanelTokens = 4;
-// The same for compact panels, whose weights are read once for eight tokens without unpacking.
-constexpr size_t kUnpackTokens = 17;
 
 }  // namespace
 

@@ -8,6 +8,10 @@
 
 namespace minfer::cpu {
 
+// From this many tokens on, compact panels are unpacked first; fewer are multiplied by them as they are, eight at a
+// time.
+inline constexpr size_t kUnpackTokens = 17;
+
 struct Range {
     size_t begin = 0, end = 0;
     size_t size() const { return end - begin; }

@@ -8,6 +8,7 @@
 #include "backend/cpu/get_rows.h"
 #include "backend/cpu/kv_cells.h"
 #include "backend/cpu/matmul.h"
+#include "backend/cpu/product.h"
 #include "backend/cpu/rms_norm.h"
 #include "backend/cpu/swiglu.h"
 
@@ -62,6 +63,7 @@ CpuProgram::CpuProgram(CpuBackend& backend, const Graph& graph, std::span<const 
 }
 
 void CpuProgram::execute(const backend::Memory& memory, const graph::Inputs& inputs) {
+    if (inputs.token_ids.size() < kUnpackTokens) backend_.repack_more();
     const Context context{memory.arena.host(), memory, inputs};
     for (const Step& step : steps_) run(step, context);
 }

@@ -147,6 +147,34 @@ INSTANTIATE_TEST_SUITE_P(All, CpuBackendBits, testing::ValuesIn(test::kWeightTyp
                              return std::string(gguf::type_name(type.param));
                          });
 
+// A prompt is as fast from rows of floats, so copying them waits for a step of few tokens; copying integers does not.
+TEST(CpuBackend, RepacksFloatsWhenFewTokensCome) {
+    ThreadPool pool(2);
+    const Kernels& kernels = choose_kernels(detect_cpu_features());
+    const std::vector<int32_t> ids = tokens(40, 2);
+    for (const gguf::TensorType type : {gguf::TensorType::F32, gguf::TensorType::BF16, gguf::TensorType::Q4_0}) {
+        TinyShape shape;
+        shape.n_head = 8;
+        shape.head_dim = 32;
+        shape.n_ff = 256;
+        shape.n_vocab = 32;
+        shape.type = type;
+        const TinyModel model(shape, 5);
+        CpuBackend mapped(kernels, pool);
+        const std::vector<uint32_t> expected = logits(model, mapped, ids, {});
+        for (const size_t chunk : {20, 10, 1}) {
+            size_t done = 0, total = 0;
+            CpuBackend cpu(kernels, pool, {.enabled = true, .repacked = [&](std::span<const std::byte> rows, size_t n) {
+                                               done += rows.size();
+                                               total = n;
+                                           }});
+            EXPECT_TRUE(logits(model, cpu, ids, {.chunk = chunk}) == expected) << gguf::type_name(type) << chunk;
+            EXPECT_EQ(done, total) << "each row once";
+            EXPECT_EQ(done != 0, type == gguf::TensorType::Q4_0 || chunk < 20) << gguf::type_name(type) << chunk;
+        }
+    }
+}
+
 class CpuSupport : public testing::Test {
   protected:
     graph::WeightId add(gguf::TensorType type, size_t rows, size_t dim) {
