@@ -29,8 +29,8 @@ class Buffer {
     virtual void write(size_t offset, std::span<const std::byte> bytes) = 0;
 };
 
-// What a buffer is for: each graph writes its whole arena, but of a cache's cells only those that it stores to, which
-// may be few for long. So memory that nobody has written should cost nothing, for cells byte by byte.
+// What a buffer is for. A graph uses all of the arena that it was given; of a cache's cells only a few may ever be
+// used, and those of each layer lie apart, so the memory of the others should stay the system's.
 enum class Purpose : uint8_t { Arena, Cells };
 
 // A chain of nodes that fuse can replace by one node, as runtime/fuse.h describes it.
@@ -74,6 +74,7 @@ class Backend {
     // Whether it has an operator with the same bits for the chain. supports_op is asked about the fused node as well.
     virtual bool supports_fused(Fusion fusion) const = 0;
 
+    // Of any content. Throws std::bad_alloc.
     virtual std::unique_ptr<Buffer> allocate(size_t bytes, Purpose purpose) = 0;
 
     // Takes note of weights that later programs use. Each is registered once; `table` and the bytes that it borrows

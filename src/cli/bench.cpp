@@ -106,6 +106,7 @@ class Session {
         const Clock::time_point start = Clock::now();
         engine_.emplace(model_file(a.model), options);
         load_seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
+        engine_->finish_repacking();
     }
 
     void run(BenchOutput& output) {

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <system_error>
 #include <utility>
 
 #include "backend/cpu/backend.h"
 #include "backend/cpu/kernels.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
+#include "base/held_signals.h"
 
 namespace minfer::engine {
 namespace {
@@ -34,14 +36,23 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
     const size_t n_ctx =
         options.n_ctx ? options.n_ctx : std::min(kDefaultContext, model_->hyperparameters().n_ctx_train);
     threads_ = std::make_unique<ThreadPool>(options.n_threads);
-    if (options.texts && threads_->size() > 1)
-        tokenizer_to_come_ = std::async(std::launch::async, [this] { return tokenizer::Tokenizer::from_gguf(file_); });
+    if (options.texts && threads_->size() > 1) {
+        const HeldSignals held;
+        try {
+            tokenizer_to_come_ =
+                std::async(std::launch::async, [this] { return tokenizer::Tokenizer::from_gguf(file_); });
+        } catch (const std::system_error&) {
+            // No thread to be had: it is made when it is asked for.
+        }
+    }
     const cpu::Kernels& kernels = cpu::choose_kernels(usable_cpu_features());
     kernels_name_ = kernels.name;
     cpu::RepackOptions repack;
     repack.enabled = options.repack;
     repack.repacked = [this](std::span<const std::byte> rows, size_t n_bytes) { repacked(rows, n_bytes); };
-    backends_.push_back(std::make_unique<cpu::CpuBackend>(kernels, *threads_, std::move(repack)));
+    auto cpu = std::make_unique<cpu::CpuBackend>(kernels, *threads_, std::move(repack));
+    cpu_ = cpu.get();
+    backends_.push_back(std::move(cpu));
     sequences_.emplace(int32_t(n_ctx), int32_t(options.n_sequence));
     std::vector<backend::Backend*> by_priority;
     for (const auto& backend : backends_) by_priority.push_back(backend.get());
@@ -52,7 +63,7 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
         [this](const graph::GraphParams& params) { return model_->build_graph(params); },
         runtime::Scheduler::Options{.fusion = options.fusion});
     // A decode step is planned now: what no backend runs is refused before the first batch, cells have their memory,
-    // and the weights are repacked, for its graph multiplies by every matrix.
+    // and weights that are integers are repacked, for its graph multiplies by every matrix.
     scheduler_->plan(decode_params());
     loaded_ = true;
 }
@@ -64,6 +75,11 @@ void Engine::repacked(std::span<const std::byte> rows, size_t n_bytes) {
     if (loaded_) return;
     n_bytes_loaded_ += rows.size();
     if (options_.on_loading) options_.on_loading(n_bytes_loaded_, n_bytes);
+}
+
+void Engine::finish_repacking() {
+    while (cpu_->repack_more()) {
+    }
 }
 
 const tokenizer::Tokenizer& Engine::tokenizer() {

@@ -21,6 +21,10 @@
 #include "sampling/sampler_vocabulary.h"
 #include "tokenizer/tokenizer.h"
 
+namespace minfer::cpu {
+class CpuBackend;
+}
+
 namespace minfer::engine {
 
 struct EngineOptions {
@@ -35,11 +39,11 @@ struct EngineOptions {
     // those that are floats not now but over the first steps of few tokens. Without, they are read from the mapped
     // file, which other processes may share. The same bits either way.
     bool repack = true;
-    // Texts are to come: the tokenizer is made beside the repacking, where there are several threads, rather than when
-    // it is first asked for.
+    // Texts are to come: where there are several threads, one more makes the tokenizer beside the repacking, rather
+    // than the caller's when it is first asked for.
     bool texts = false;
-    // Told of the bytes of weights done so far, and of all, while they are repacked at load. Called from any thread,
-    // one call at a time.
+    // Told of the bytes of weights done so far, and of all that are repacked at load; not at all where none are. Called
+    // from any thread, one call at a time.
     std::function<void(size_t done, size_t total)> on_loading = {};
 };
 
@@ -94,6 +98,9 @@ class Engine {
 
     std::string_view kernels_name() const { return kernels_name_; }  // the CPU's: "avx512"
 
+    // Repacks now what would wait for steps of few tokens, so that none of those that are timed is held up.
+    void finish_repacking();
+
     // Moves what the cells hold to the lowest ones; no sequence changes.
     void compact();
 
@@ -122,6 +129,7 @@ class Engine {
     std::unique_ptr<ThreadPool> threads_;
     std::string_view kernels_name_;
     std::vector<std::unique_ptr<backend::Backend>> backends_;
+    cpu::CpuBackend* cpu_ = nullptr;  // one of them
     std::optional<kv::Sequences> sequences_;
     std::unique_ptr<runtime::Scheduler> scheduler_;
     size_t n_bytes_loaded_ = 0;

@@ -51,7 +51,8 @@ class Scheduler {
     Scheduler& operator=(const Scheduler&) = delete;
 
     // One forward pass. params.weights_version is the caller's, from WeightTable::version(). Throws ShapeError where
-    // the inputs do not fit; then nothing has run. With parameters seen before it allocates nothing on the CPU.
+    // the inputs do not fit; then nothing has run. With parameters seen before it allocates nothing on the CPU, once
+    // floats are repacked.
     void run(const graph::GraphParams& params, const graph::Inputs& inputs);
 
     // Output i of the last run, [rows][dim]. Valid until the next run.

@@ -1,10 +1,16 @@
 #include "base/pages.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <new>
+#include <string>
 #include <utility>
 
 namespace minfer {
@@ -18,6 +24,26 @@ TEST(Pages, AreZeroedAndStartAtAHugePage) {
         EXPECT_TRUE(std::all_of(pages.data(), pages.data() + bytes, [](std::byte b) { return b == std::byte(0); }));
         std::fill_n(pages.data(), bytes, std::byte(1));
     }
+}
+
+// What the system was told of the mapping that an address lies in: "hg" for huge pages, "nh" for none.
+std::string flags_at(const void* address) {
+    std::ifstream maps("/proc/self/smaps");
+    bool inside = false;
+    for (std::string line; std::getline(maps, line);) {
+        uintptr_t begin = 0, end = 0;
+        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2)
+            inside = begin <= reinterpret_cast<uintptr_t>(address) && reinterpret_cast<uintptr_t>(address) < end;
+        if (inside && line.starts_with("VmFlags:")) return line + " ";
+    }
+    return "";
+}
+
+TEST(Pages, AskForTheirSize) {
+    if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) GTEST_SKIP() << "no huge pages here";
+    const Pages huge(2 * Pages::kHugePage), small(2 * Pages::kHugePage, PageSize::Small);
+    EXPECT_THAT(flags_at(huge.data()), testing::HasSubstr(" hg "));
+    EXPECT_THAT(flags_at(small.data()), testing::HasSubstr(" nh "));
 }
 
 TEST(Pages, OfBothSizesHoldTheSame) {

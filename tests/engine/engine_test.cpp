@@ -190,7 +190,11 @@ TEST_F(EngineTest, ATokenizerMadeAheadIsTheSameAndSoAreItsErrors) {
     file.set("tokenizer.ggml.model", gguf::Value::string("spm"));
     file.write(path);
     Engine without(path, {.n_threads = 2, .texts = true});
-    EXPECT_THAT([&] { without.tokenizer(); }, ThrowsMessage<UnsupportedError>(HasSubstr("unsupported tokenizer")));
+    for (int i = 0; i < 2; ++i)
+        EXPECT_THAT([&] { without.tokenizer(); }, ThrowsMessage<UnsupportedError>(HasSubstr("unsupported tokenizer")));
+    file.set("general.architecture", gguf::Value::string("other"));
+    file.write(path);
+    EXPECT_THROW(Engine(path, {.n_threads = 2, .texts = true}), UnsupportedError);
 }
 
 TEST_F(EngineTest, NaNLogitsNameTheToken) {

@@ -23,7 +23,8 @@ void attention_across(const float* const* k, size_t n_key, size_t head_dim, floa
 constexpr uint8_t kTreeOrder[16] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
 
 // What `count` lanes from kTreeOrder[first] on add to n queries times 16 m keys. A lane of a product is a vector here,
-// its lanes are keys, so the tree needs no shuffle.
+// its lanes are keys, so the tree needs no shuffle. Recursion writes the tree out with its sums in registers, where a
+// loop over lanes kept them in memory; all of it is one function's loop nest, and so inlined.
 template <int first, int count, int n, int m>
 __attribute__((always_inline)) inline void branch_across(const float* const* q, const float* across, size_t head_dim,
                                                          Vec (&sum)[n][m]) {

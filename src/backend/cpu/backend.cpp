@@ -41,9 +41,6 @@ class HostBuffer final : public backend::Buffer {
     Pages pages_;
 };
 
-// Of floats, bytes of rows between two steps: a small part of a step's own time.
-constexpr size_t kRepackedAtOnce = size_t(128) << 20;
-
 bool is_f32_weight(const Node& node) {
     return node.op == Op::Weight && node.as<graph::WeightAttributes>().type == gguf::TensorType::F32;
 }
@@ -142,11 +139,9 @@ std::unique_ptr<backend::Program> CpuBackend::prepare(const Graph& graph, std::s
     return std::make_unique<CpuProgram>(*this, graph, nodes, offsets, layout);
 }
 
-bool CpuBackend::waits(WeightId id) const { return std::ranges::count(waiting_, id) != 0; }
-
 void CpuBackend::repack_matrices(const Graph& graph, std::span<const NodeId> nodes) {
-    std::vector<Weights*> matrices;
-    std::vector<WeightId> waiting;
+    std::vector<Weights*> now;
+    std::vector<WeightId> later;
     for (NodeId id : nodes) {
         const Node& node = graph[id];
         if (node.op != Op::MatMul && node.op != Op::MatMulGroup && node.op != Op::MatMulSwiGlu) continue;
@@ -155,30 +150,37 @@ void CpuBackend::repack_matrices(const Graph& graph, std::span<const NodeId> nod
             const WeightId weight_id = graph[input].as<graph::WeightAttributes>().id;
             weight(weight_id);  // throws where it is not registered
             Weights* w = &weights_[size_t(weight_id)];
-            if (w->panels) continue;
-            if (panel_layout(w->type).block == 0) {
-                if (!waits(weight_id) && std::ranges::count(waiting, weight_id) == 0) waiting.push_back(weight_id);
-            } else if (std::ranges::count(matrices, w) == 0) {
-                matrices.push_back(w);
+            if (w->panels || w->n_out < kPanelRows) continue;
+            if (panel_layout(w->type).block != 0) {
+                if (std::ranges::count(now, w) == 0) now.push_back(w);
+            } else if (std::ranges::count(waiting_, weight_id) + std::ranges::count(later, weight_id) == 0) {
+                later.push_back(weight_id);
             }
         }
     }
-    waiting_.insert(waiting_.begin(), waiting.rbegin(), waiting.rend());
-    if (!matrices.empty()) panels_.push_back(repack(kernels_, pool_, matrices, repack_.repacked));
+    waiting_.insert(waiting_.begin(), later.rbegin(), later.rend());
+    repack_now(now);
 }
 
-void CpuBackend::repack_more() {
+void CpuBackend::repack_now(std::span<Weights* const> matrices) {
+    if (matrices.empty()) return;
+    panels_.emplace_back();  // before there is anything in it, for this may throw too
+    panels_.back() = repack(kernels_, pool_, matrices, repack_.repacked);
+}
+
+bool CpuBackend::repack_more() {
     std::vector<Weights*> matrices;
-    for (size_t bytes = 0; !waiting_.empty() && bytes < kRepackedAtOnce; waiting_.pop_back()) {
+    for (size_t bytes = 0; !waiting_.empty() && bytes < repack_.bytes_a_step; waiting_.pop_back()) {
         matrices.push_back(&weights_[size_t(waiting_.back())]);
         bytes += matrices.back()->n_out * matrices.back()->row_bytes;
     }
-    if (matrices.empty()) return;
     try {
-        panels_.push_back(repack(kernels_, pool_, matrices, repack_.repacked));
+        repack_now(matrices);
     } catch (const std::bad_alloc&) {
-        waiting_.clear();  // rows as the file has them give the same bits
+        repack_.enabled = false;
+        waiting_.clear();
     }
+    return !waiting_.empty();
 }
 
 const Weights& CpuBackend::weight(WeightId id) const {

@@ -20,10 +20,13 @@ namespace minfer::cpu {
 RopeParams rope_params(const graph::RopeParams& params, std::span<const float> freq_factors);
 
 // Whether matrices that are multiplied by are repacked (compact.h): integers when the first program that does so is
-// prepared; floats, which are many bytes and serve a prompt as well as they are, over the first programs of few tokens.
+// prepared; floats, which are many bytes and serve a prompt as well as they are, at the first runs of few tokens.
 struct RepackOptions {
     bool enabled = false;
     Repacked repacked = {};
+    // Of floats, before a run: whole matrices, until they are so many bytes. To copy them takes a run of a model of a
+    // gigabyte half as long again.
+    size_t bytes_a_step = size_t(128) << 20;
 };
 
 // Runs every operator, over the weight types of supports_weights() and the cells of supports_cells(). Weights stay
@@ -50,14 +53,16 @@ class CpuBackend final : public backend::Backend {
     const Weights& weight(graph::WeightId id) const;
     // A registered weight [1][n] in F32, as floats.
     std::span<const float> vector(graph::WeightId id) const;
-    // Repacks some of the matrices that still wait for it.
-    void repack_more();
+    // Repacks the next RepackOptions::bytes_a_step of the floats that wait for it, with the pool, and gives whether
+    // more do; weight() has their panels from then on. Programs of few tokens call it before they start. Where there is
+    // no memory for it, nothing waits any more: rows as the file has them give the same bits.
+    bool repack_more();
     // The table of that RopeTable node, one for all nodes and graphs with its parameters.
     RopeTable& rope_table(const graph::Graph& graph, const graph::Node& node);
 
   private:
     void repack_matrices(const graph::Graph& graph, std::span<const graph::NodeId> nodes);
-    bool waits(graph::WeightId id) const;
+    void repack_now(std::span<Weights* const> matrices);
 
     struct KnownTable {
         graph::RopeParams params;

@@ -17,8 +17,9 @@ namespace {
 // What a thread unpacks at a time: read again for each few tokens, so it must stay in L2, and leave room there for
 // them.
 constexpr size_t kUnpackedBytes = 512 * 1024;
-// Panels that it unpacks at least, however long their rows: kernels take two at once.
-constexpr size_t kLeastPanels = 2;
+// Where one panel is more than half of that, two that are no more than this: kernels with 32 wide registers take two at
+// once, and what comes from farther away is read once for both.
+constexpr size_t kTwoPanelsBytes = 1024 * 1024;
 // Tokens that one item takes where weights are unpacked: enough to pay for the unpacking many times over.
 constexpr size_t kTokensAnItem = 512;
 // Tokens whose gate and up are computed before their product is taken: what they give stays in L2. A multiple of what
@@ -43,7 +44,10 @@ class Items {
     Items(size_t n_out, size_t n_token, size_t n_threads, size_t panel_bytes) : n_out_(n_out), n_token_(n_token) {
         const size_t n_group = (n_out + kPanelRows - 1) / kPanelRows;
         size_t groups = std::max<size_t>(1, n_group / (n_threads * (panel_bytes ? 4 : 8)));
-        if (panel_bytes) groups = std::min(groups, std::max(kLeastPanels, kUnpackedBytes / panel_bytes));
+        if (panel_bytes) {
+            const size_t least = 2 * panel_bytes <= kTwoPanelsBytes ? 2 : 1;
+            groups = std::min(groups, std::max(least, kUnpackedBytes / panel_bytes));
+        }
         rows_an_item_ = groups * kPanelRows;
         tokens_an_item_ = panel_bytes ? std::min(n_token, kTokensAnItem) : n_token;
         n_row_items_ = (n_group + groups - 1) / groups;

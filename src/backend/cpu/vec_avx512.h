@@ -9,7 +9,7 @@ constexpr int kTokensInteger = 4;  // tokens that a panel kernel takes at once: 
                                    // sums fit 32 registers beside the weights
 constexpr int kTokensCompact = 8;  // ... or 8 straight from a compact panel, with no word sums
 constexpr int kTokensFloat = 12, kPanelsFloat = 2;  // 24 chains, two columns and a broadcast of 32 registers
-constexpr int kQueriesAtOnce = 4;                   // with 2 vectors of keys or 4 of values: 8 or 16 chains
+constexpr int kQueriesAtOnce = 4;                   // with 2 vectors of keys and 2 lanes, or 4 of values: 16 chains
 constexpr int kValuesAtOnce = 4;
 constexpr int kKeysAtOnce = 16;  // keys whose products with a query are summed side by side
 constexpr int kLanesAtOnce = 2;  // of a reduction whose lanes are vectors: 16 chains

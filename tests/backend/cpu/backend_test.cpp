@@ -147,6 +147,18 @@ INSTANTIATE_TEST_SUITE_P(All, CpuBackendBits, testing::ValuesIn(test::kWeightTyp
                              return std::string(gguf::type_name(type.param));
                          });
 
+// The rows of all matrices that are multiplied by and make whole panels.
+size_t matrix_bytes(const TinyModel& model) {
+    const graph::Graph graph = model.build(model.params(1, 1));
+    size_t bytes = 0;
+    for (const graph::Node& node : graph.nodes()) {
+        if (node.op != Op::MatMul) continue;
+        const graph::Weight& w = model.weights()[graph[node.inputs[0]].as<graph::WeightAttributes>().id];
+        bytes += w.data.size() / w.shape.rows * (w.shape.rows / kPanelRows * kPanelRows);
+    }
+    return bytes;
+}
+
 // A prompt is as fast from rows of floats, so copying them waits for a step of few tokens; copying integers does not.
 TEST(CpuBackend, RepacksFloatsWhenFewTokensCome) {
     ThreadPool pool(2);
@@ -162,15 +174,20 @@ TEST(CpuBackend, RepacksFloatsWhenFewTokensCome) {
         const TinyModel model(shape, 5);
         CpuBackend mapped(kernels, pool);
         const std::vector<uint32_t> expected = logits(model, mapped, ids, {});
-        for (const size_t chunk : {20, 10, 1}) {
-            size_t done = 0, total = 0;
-            CpuBackend cpu(kernels, pool, {.enabled = true, .repacked = [&](std::span<const std::byte> rows, size_t n) {
-                                               done += rows.size();
-                                               total = n;
-                                           }});
-            EXPECT_TRUE(logits(model, cpu, ids, {.chunk = chunk}) == expected) << gguf::type_name(type) << chunk;
-            EXPECT_EQ(done, total) << "each row once";
-            EXPECT_EQ(done != 0, type == gguf::TensorType::Q4_0 || chunk < 20) << gguf::type_name(type) << chunk;
+        for (const size_t chunk : {17, 16, 5, 1}) {
+            size_t done = 0;
+            CpuBackend cpu(kernels, pool,
+                           {.enabled = true,
+                            .repacked = [&](std::span<const std::byte> rows, size_t) { done += rows.size(); },
+                            .bytes_a_step = 1});  // a matrix at each step, so that some steps have both
+            const std::vector<int32_t> all(ids.begin(), ids.begin() + ptrdiff_t(40 / chunk * chunk));
+            const std::vector<uint32_t> found = logits(model, cpu, all, {.chunk = chunk});
+            EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin())) << gguf::type_name(type) << chunk;
+            const bool all_wait = type != gguf::TensorType::Q4_0 && chunk > 16;
+            EXPECT_EQ(done == 0, all_wait) << gguf::type_name(type) << chunk;
+            while (cpu.repack_more()) {
+            }
+            EXPECT_EQ(done, matrix_bytes(model)) << "each row once: " << gguf::type_name(type) << chunk;
         }
     }
 }
