@@ -197,6 +197,7 @@ def resizing(folder, minfer, model):
 def control_c(folder, minfer, model):
     talk = Talk(folder, minfer, model, "-n 0 --n-ctx 1000000 --temp 3 --top-k 0")
     talk.type("given up")
+    talk.wait_for(r"^> given up")  # a signal's key throws away what the program has not read yet
     talk.keys("C-c")
     talk.wait_for(r"Ctrl-C again leaves")
     talk.type("go on")
@@ -211,6 +212,7 @@ def control_c(folder, minfer, model):
     talk.keys("C-c")
     talk.wait_for_prompt()
     talk.type("and given up again, which leaves nothing but the line")
+    talk.wait_for(r"nothing but the line")
     talk.keys("C-c")
     talk.wait_for(r"the line\^C\n\(Ctrl-C again leaves\)\n>")
     talk.keys("C-c")
@@ -224,6 +226,7 @@ def suspended(folder, minfer, model):
     talk.keys("Enter")
     talk.wait_for(r"^> *$(?![\s\S]*\S)")
     talk.type("before ")
+    talk.wait_for(r"^> before")
     talk.keys("C-z")
     talk.wait_for(r"^shell: *$(?![\s\S]*\S)")
     talk.type("fg")
