@@ -36,27 +36,30 @@ void check_factor(const Weights& w, std::span<const float> x, size_t n_in, size_
 }
 
 // The outputs of one or several products of the same shape, divided into items of some rows and some tokens. Several
-// items a thread, so that a thread that was late or slow takes fewer.
+// items a thread, so that a thread that was late or slow takes fewer; as many for each, and of one size but for a group
+// of rows, for else the threads that have ended wait for an odd one.
 class Items {
   public:
     Items() = default;
     // `panel_bytes` is what sixteen rows take unpacked; 0 where they are not.
-    Items(size_t n_out, size_t n_token, size_t n_threads, size_t panel_bytes) : n_out_(n_out), n_token_(n_token) {
-        const size_t n_group = (n_out + kPanelRows - 1) / kPanelRows;
-        size_t groups = std::max<size_t>(1, n_group / (n_threads * (panel_bytes ? 4 : 8)));
+    Items(size_t n_out, size_t n_token, size_t n_threads, size_t panel_bytes)
+        : n_out_(n_out), n_token_(n_token), n_group_((n_out + kPanelRows - 1) / kPanelRows) {
+        size_t groups = std::max<size_t>(1, n_group_ / (n_threads * (panel_bytes ? 4 : 8)));
         if (panel_bytes) {
             const size_t least = 2 * panel_bytes <= kTwoPanelsBytes ? 2 : 1;
             groups = std::min(groups, std::max(least, kUnpackedBytes / panel_bytes));
         }
-        rows_an_item_ = groups * kPanelRows;
+        const size_t a_thread = (n_group_ + groups * n_threads - 1) / (groups * n_threads);
+        n_row_items_ = std::min(n_group_, a_thread * n_threads);
         tokens_an_item_ = panel_bytes ? std::min(n_token, kTokensAnItem) : n_token;
-        n_row_items_ = (n_group + groups - 1) / groups;
     }
     size_t size() const { return n_row_items_ * ((n_token_ + tokens_an_item_ - 1) / tokens_an_item_); }
-    size_t rows_an_item() const { return std::min(rows_an_item_, n_out_); }
+    // Of the largest item.
+    size_t rows_an_item() const { return std::min((n_group_ + n_row_items_ - 1) / n_row_items_ * kPanelRows, n_out_); }
     Range rows(size_t item) const {
-        const size_t begin = item % n_row_items_ * rows_an_item_;
-        return {begin, std::min(begin + rows_an_item_, n_out_)};
+        const size_t i = item % n_row_items_;
+        return {n_group_ * i / n_row_items_ * kPanelRows,
+                std::min(n_group_ * (i + 1) / n_row_items_ * kPanelRows, n_out_)};
     }
     Range tokens(size_t item) const {
         const size_t begin = item / n_row_items_ * tokens_an_item_;
@@ -64,7 +67,7 @@ class Items {
     }
 
   private:
-    size_t n_out_ = 0, n_token_ = 0, rows_an_item_ = 1, tokens_an_item_ = 1, n_row_items_ = 0;
+    size_t n_out_ = 0, n_token_ = 0, n_group_ = 0, tokens_an_item_ = 1, n_row_items_ = 0;
 };
 
 }  // namespace
