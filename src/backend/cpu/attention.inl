@@ -57,9 +57,10 @@ __attribute__((always_inline)) inline void branch_across(const float* const* q, 
             }
         };
         size_t row = 0;
-        for (; row + 16 <= head_dim; row += 16)
+        for (; row + 16 <= head_dim; row += 16) {
 #pragma GCC unroll 16
             for (int l = 0; l < count; ++l) add_products(l, row + kTreeOrder[first + l]);
+        }
 #pragma GCC unroll 16
         for (int l = 0; l < count; ++l)
             if (row + kTreeOrder[first + l] < head_dim) add_products(l, row + kTreeOrder[first + l]);
