@@ -1,5 +1,7 @@
 #include "cli/output.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <span>
@@ -9,9 +11,16 @@
 
 namespace minfer::cli {
 
+// Not by stdio, for which a signal during a write that waits is the end of the stream: Ctrl-C at a slow terminal.
 void write_out(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw IoError("standard output", "write", errno);
+    if (std::fflush(stdout) != 0) throw IoError("standard output", "write", errno);
+    while (!text.empty()) {
+        const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (n >= 0)
+            text.remove_prefix(size_t(n));
+        else if (errno != EINTR)
+            throw IoError("standard output", "write", errno);
+    }
 }
 
 void write_file(const std::string& path, std::string_view text) {

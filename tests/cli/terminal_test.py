@@ -6,14 +6,18 @@
 Skipped (exit 77) where there is no tmux.
 """
 import argparse
+import fcntl
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 WAIT = 30  # seconds until something that should appear is given up
@@ -264,6 +268,29 @@ def colours(folder, minfer, model):
     return talk
 
 
+def slow_reader(folder, minfer, model):
+    """Ctrl-C while a write waits for whoever reads it ends in order, and nothing is lost."""
+    readable, writable = os.pipe()
+    fcntl.fcntl(writable, fcntl.F_SETPIPE_SZ, 4096)
+    words = [minfer, model, "hello", "-t", "1", "-n", "0", "--n-ctx", "100000", "--ignore-eos", "--temp", "3"]
+    with subprocess.Popen(words, stdout=writable, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        os.close(writable)
+        waiting = 0
+        for _ in range(20 * WAIT):
+            before, waiting = waiting, struct.unpack("i", fcntl.ioctl(readable, termios.FIONREAD, b"0000"))[0]
+            if waiting > 2048 and waiting == before:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        found = b""
+        while piece := os.read(readable, 1 << 16):
+            found += piece
+        os.close(readable)
+        errors = process.stderr.read().decode(errors="replace")
+        expect((process.wait(), "cannot write" in errors, len(found) >= waiting > 2048), (130, False, True))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minfer", type=pathlib.Path, required=True)
@@ -274,7 +301,8 @@ def main():
         print("missing: tmux (scripts/bootstrap installs it)")
         sys.exit(1 if os.environ.get("CI") == "true" else 77)
     failed = 0
-    for scene in [editing, history, pasting, blocks, resizing, control_c, suspended, colours]:
+    for scene in [editing, history, pasting, blocks, resizing, control_c, suspended, slow_reader,
+                  colours]:
         if arguments.only and scene.__name__ != arguments.only:
             continue
         with tempfile.TemporaryDirectory(prefix="minfer-terminal-", ignore_cleanup_errors=True) as name:
