@@ -16,6 +16,7 @@
 #include "cli/engine_options.h"
 #include "cli/interrupt.h"
 #include "cli/model_argument.h"
+#include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/read_input.h"
 
@@ -53,8 +54,7 @@ int run(const std::vector<std::string>& args) {
         engine, tokens, n_chunks,
         [&](size_t done, size_t total, double value) {
             // On one terminal the line takes the bar's place, and the bar is drawn anew below it.
-            if (prints_chunks) fmt::print("{}[{}] {:.4f}\n", one_terminal ? "\r\033[K" : "", done, value);
-            std::fflush(stdout);
+            if (prints_chunks) write_out(fmt::format("{}[{}] {:.4f}\n", one_terminal ? "\r\033[K" : "", done, value));
             progress->item(fmt::format("chunk {} of {}: {:.4f}", done, total, value));
             const size_t n_bytes = content.size() * done / total;
             progress->advance(n_bytes - std::exchange(n_told, n_bytes));
