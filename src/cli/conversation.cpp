@@ -89,9 +89,7 @@ class Loop {
 }  // namespace
 
 int converse(const GenerateArguments& arguments, const std::string& model, const std::optional<std::string>& prompt) {
-    engine::EngineOptions options = arguments.engine;
-    options.texts = true;
-    engine::Engine engine(model, options);
+    engine::Engine engine(model, arguments.engine);
     Talk talk(arguments, engine);
     if (on_terminal() && !arguments.conversation.single_turn)
         talk.note(fmt::format("{}, a context of {} tokens; /help lists commands", model, engine.n_ctx()));

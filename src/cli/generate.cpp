@@ -127,6 +127,7 @@ int generate(const std::vector<std::string>& args) {
     if (const std::optional<int> status = parse(app, long_names(args))) return *status;
     a.take_sampling();
     a.seed_given = app.count("--seed") > 0;
+    a.engine.texts = true;
     const Job job = cli::job(a.words);
     if (a.conversation.on) return converse(a, job.model, job.prompt);
     const std::string prompt = job.prompt ? *job.prompt : prompt_from_standard_input();
@@ -134,7 +135,6 @@ int generate(const std::vector<std::string>& args) {
     a.generation.n_predict = a.n_predict.value_or(kDefaultPredict);
 
     const auto start = std::chrono::steady_clock::now();
-    a.engine.texts = true;
     engine::Engine engine(job.model, a.engine);
     engine::Conversation conversation(engine, 0, message_encoder(engine, a.prompt_template));
     std::optional<Session> session =

@@ -65,14 +65,13 @@ Engine::Engine(const std::string& path, const EngineOptions& options)
     // A decode step is planned now: what no backend runs is refused before the first batch, cells have their memory,
     // and weights that are integers are repacked, for its graph multiplies by every matrix.
     scheduler_->plan(decode_params());
-    loaded_ = true;
+    options_.on_loading = {};  // floats are repacked later, which is no loading
 }
 
 Engine::~Engine() = default;
 
 void Engine::repacked(std::span<const std::byte> rows, size_t n_bytes) {
     file_.release(rows);
-    if (loaded_) return;
     n_bytes_loaded_ += rows.size();
     if (options_.on_loading) options_.on_loading(n_bytes_loaded_, n_bytes);
 }

@@ -133,7 +133,6 @@ class Engine {
     std::optional<kv::Sequences> sequences_;
     std::unique_ptr<runtime::Scheduler> scheduler_;
     size_t n_bytes_loaded_ = 0;
-    bool loaded_ = false;
     BatchInputs inputs_;
     std::vector<size_t> rows_;
 };

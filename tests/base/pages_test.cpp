@@ -18,11 +18,13 @@ namespace {
 
 TEST(Pages, AreZeroedAndStartAtAHugePage) {
     for (const size_t bytes : {size_t(1), size_t(4097), Pages::kHugePage, 3 * Pages::kHugePage + 1}) {
-        Pages pages(bytes);
-        ASSERT_EQ(pages.size(), bytes);
-        EXPECT_EQ(reinterpret_cast<uintptr_t>(pages.data()) % Pages::kHugePage, 0u);
-        EXPECT_TRUE(std::all_of(pages.data(), pages.data() + bytes, [](std::byte b) { return b == std::byte(0); }));
-        std::fill_n(pages.data(), bytes, std::byte(1));
+        for (const PageSize size : {PageSize::Huge, PageSize::Small}) {
+            Pages pages(bytes, size);
+            ASSERT_EQ(pages.size(), bytes);
+            EXPECT_EQ(reinterpret_cast<uintptr_t>(pages.data()) % Pages::kHugePage, 0u);
+            EXPECT_TRUE(std::all_of(pages.data(), pages.data() + bytes, [](std::byte b) { return b == std::byte(0); }));
+            std::fill_n(pages.data(), bytes, std::byte(1));
+        }
     }
 }
 
@@ -44,15 +46,6 @@ TEST(Pages, AskForTheirSize) {
     const Pages huge(2 * Pages::kHugePage), small(2 * Pages::kHugePage, PageSize::Small);
     EXPECT_THAT(flags_at(huge.data()), testing::HasSubstr(" hg "));
     EXPECT_THAT(flags_at(small.data()), testing::HasSubstr(" nh "));
-}
-
-TEST(Pages, OfBothSizesHoldTheSame) {
-    for (const PageSize size : {PageSize::Huge, PageSize::Small}) {
-        const Pages pages(2 * Pages::kHugePage, size);
-        EXPECT_TRUE(
-            std::all_of(pages.data(), pages.data() + pages.size(), [](std::byte b) { return b == std::byte(0); }));
-        std::fill_n(pages.data(), pages.size(), std::byte(1));
-    }
 }
 
 TEST(Pages, MoveWithTheirBytes) {

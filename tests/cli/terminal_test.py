@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""minfer --cnv in a real terminal, tmux's: editing, history, pasting, new window sizes, Ctrl-C, colours.
+"""minfer --cnv in a real terminal, tmux's: editing, history, pasting, new window sizes, Ctrl-C, colours; and
+Ctrl-C where whoever reads what minfer writes is slow.
 
     terminal_test.py --minfer BINARY --tiny WRITE_TINY_FILE
 
@@ -301,8 +302,7 @@ def main():
         print("missing: tmux (scripts/bootstrap installs it)")
         sys.exit(1 if os.environ.get("CI") == "true" else 77)
     failed = 0
-    for scene in [editing, history, pasting, blocks, resizing, control_c, suspended, slow_reader,
-                  colours]:
+    for scene in [editing, history, pasting, blocks, resizing, control_c, suspended, slow_reader, colours]:
         if arguments.only and scene.__name__ != arguments.only:
             continue
         with tempfile.TemporaryDirectory(prefix="minfer-terminal-", ignore_cleanup_errors=True) as name:

@@ -141,7 +141,6 @@ std::unique_ptr<backend::Program> CpuBackend::prepare(const Graph& graph, std::s
 
 void CpuBackend::repack_matrices(const Graph& graph, std::span<const NodeId> nodes) {
     std::vector<Weights*> now;
-    std::vector<WeightId> later;
     for (NodeId id : nodes) {
         const Node& node = graph[id];
         if (node.op != Op::MatMul && node.op != Op::MatMulGroup && node.op != Op::MatMulSwiGlu) continue;
@@ -153,12 +152,11 @@ void CpuBackend::repack_matrices(const Graph& graph, std::span<const NodeId> nod
             if (w->panels || w->n_out < kPanelRows) continue;
             if (panel_layout(w->type).block != 0) {
                 if (std::ranges::count(now, w) == 0) now.push_back(w);
-            } else if (std::ranges::count(waiting_, weight_id) + std::ranges::count(later, weight_id) == 0) {
-                later.push_back(weight_id);
+            } else if (std::ranges::count(waiting_, weight_id) == 0) {
+                waiting_.insert(waiting_.begin(), weight_id);
             }
         }
     }
-    waiting_.insert(waiting_.begin(), later.rbegin(), later.rend());
     repack_now(now);
 }
 

@@ -57,9 +57,8 @@ class Items {
     // Of the largest item.
     size_t rows_an_item() const { return std::min((n_group_ + n_row_items_ - 1) / n_row_items_ * kPanelRows, n_out_); }
     Range rows(size_t item) const {
-        const size_t i = item % n_row_items_;
-        return {n_group_ * i / n_row_items_ * kPanelRows,
-                std::min(n_group_ * (i + 1) / n_row_items_ * kPanelRows, n_out_)};
+        const auto begin = [this](size_t i) { return std::min(n_group_ * i / n_row_items_ * kPanelRows, n_out_); };
+        return {begin(item % n_row_items_), begin(item % n_row_items_ + 1)};
     }
     Range tokens(size_t item) const {
         const size_t begin = item / n_row_items_ * tokens_an_item_;
